@@ -1,0 +1,252 @@
+/*
+ * State and services that the files of the stand-in libcuda.so.1 share, grouped by the file that
+ * defines them.  The handles of cuda.h are pointers to structures that it leaves open; they are
+ * completed here, so no handle needs a cast.
+ *
+ * Unless said otherwise a function below takes no lock and wants driver_lock held: one lock guards
+ * everything, because no call ever waits for a device.  Results are CUresult as in cuda.h.
+ */
+#ifndef SIMGPU_DRIVER_H
+#define SIMGPU_DRIVER_H
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "sim.h"
+
+#pragma GCC visibility push(hidden)
+
+#define DRIVER_DEVICES_MAX 16
+#define DRIVER_PAGE_BYTES \
+	(2 * SIM_MIB)           /* large allocations and all physical memory come in these */
+#define DRIVER_UNIT_BYTES   512 /* small ones in these */
+#define DRIVER_SHADOW_BYTES (64 * SIM_KIB) /* a copy up to this size keeps its contents */
+
+extern pthread_mutex_t driver_lock;
+
+/* ---- driver_device.c: the machine ---- */
+
+struct driver_device {
+	size_t total_bytes;
+	size_t used_bytes; /* context, linear, pools' reserved, physical allocations */
+	size_t peak_bytes;
+	unsigned long long allocation_count;
+	unsigned long long free_count;
+	struct CUmemPoolHandle_st *default_pool;
+	struct CUmemPoolHandle_st *current_pool;
+};
+
+struct driver_machine {
+	int device_count;
+	size_t context_bytes; /* charged when a device's primary context is first retained */
+	const struct driver_card *card;
+	struct driver_device devices[DRIVER_DEVICES_MAX];
+};
+extern struct driver_machine driver_machine;
+
+/*
+ * Without lock.  CUDA_SUCCESS once cuInit has been called in this process,
+ * CUDA_ERROR_NOT_INITIALIZED before and in a forked child.
+ */
+CUresult driver_check_ready(void);
+CUresult driver_check_device(CUdevice device); /* without lock; the above and a valid ordinal */
+
+/* Take memory of a device, or CUDA_ERROR_OUT_OF_MEMORY and nothing taken. */
+CUresult device_charge(int device, size_t bytes);
+void device_uncharge(int device, size_t bytes);
+
+/* ---- driver_card.c: what a card of some compute capability is like ---- */
+
+struct driver_card {
+	int capability; /* 90 for 9.0 */
+	int multiprocessor_count;
+	int threads_per_multiprocessor;
+	int shared_per_block_bytes; /* with opt-in */
+	int shared_per_multiprocessor_bytes;
+	int bus_width_bits;
+	int l2_bytes;
+	int clock_khz;
+	int memory_clock_khz;
+};
+
+/* The card of SIMGPU_CAPABILITY ("9.0"), or the nearest older one with that capability put in. */
+const struct driver_card *card_from_environment(void);
+int card_attribute(const struct driver_card *card, CUdevice_attribute attribute, CUdevice device);
+
+/* ---- driver_context.c ---- */
+
+struct CUctx_st {
+	int device;
+	unsigned retain_count; /* of a primary context; 1 for one made by cuCtxCreate */
+	unsigned flags;
+};
+
+CUcontext context_primary(int device);
+int context_device(void); /* without lock; device of the calling thread's context, 0 without one */
+/* Without lock.  The current device, or NOT_INITIALIZED or INVALID_CONTEXT. */
+CUresult context_require(int *device);
+
+/* ---- driver_ranges.c: a set of address ranges ---- */
+
+struct range {
+	uintptr_t start, end;
+};
+struct range_set { /* sorted, disjoint, neighbours joined */
+	struct range *ranges;
+	size_t count, room;
+};
+
+int range_set_add(struct range_set *set, uintptr_t start, uintptr_t end); /* 0 or -ENOMEM */
+/* Cut `bytes` at a multiple of `alignment` out of the lowest range that has them; 0 when none. */
+uintptr_t range_set_take(struct range_set *set, size_t bytes, size_t alignment);
+
+/* ---- driver_space.c: device address space and the blocks in it ---- */
+
+enum block_kind {
+	BLOCK_LINEAR,     /* cuMemAlloc and its kin */
+	BLOCK_POOL,       /* stream-ordered */
+	BLOCK_RESERVED,   /* address space of cuMemAddressReserve */
+	BLOCK_GLOBAL,     /* a module's variable */
+	BLOCK_MANAGED,    /* the kinds from here on are memory that the host can follow */
+	BLOCK_HOST,       /* pinned */
+	BLOCK_REGISTERED, /* the program's own memory, pinned */
+};
+
+struct block {
+	CUdeviceptr address;
+	size_t size_bytes;   /* as asked */
+	size_t span_bytes;   /* address space taken */
+	size_t charge_bytes; /* device memory taken, of the device or of the pool */
+	enum block_kind kind;
+	int device;
+	unsigned flags;
+	bool is_written; /* the shadow may hold something */
+	CUmemoryPool pool;
+	unsigned long long id;
+};
+
+/* Find the block that holds `address`; the pointer is good until the next insert or removal. */
+struct block *block_find(CUdeviceptr address);
+/*
+ * Give `block` an address (a multiple of `alignment`) for its span_bytes and enter it.  Device
+ * kinds get address space without access; managed and host kinds get pages; a registered block
+ * brings its own address.  OUT_OF_MEMORY when the process has no room.
+ */
+CUresult block_insert(struct block *block, size_t alignment);
+void block_remove(struct block *block);
+
+/*
+ * Where the contents of [address, address + bytes) are kept: the shadow of device memory, otherwise
+ * the memory itself.  *is_device tells which.  NULL when the range leaves its block.
+ */
+char *space_contents(CUdeviceptr address, size_t bytes, bool *is_device);
+/* Forget what a range of device memory holds: it reads as zeros again. */
+void space_forget(CUdeviceptr address, size_t bytes);
+/* Call `visit` for every block, by address; `visit` must not insert or remove. */
+void block_each(void (*visit)(const struct block *block, void *context), void *context);
+
+/* ---- driver_memory.c ---- */
+
+/* Without lock.  Free a linear, managed or stream-ordered block by its first address. */
+CUresult memory_free(CUdeviceptr address);
+/* Drop every linear block of a device, as the end of its context does. */
+void memory_reset(int device);
+
+/* ---- driver_pool.c ---- */
+
+struct CUmemPoolHandle_st {
+	int device;
+	bool is_destroyed; /* gone for the program, kept for blocks still alive */
+	size_t used_bytes, used_high_bytes;
+	size_t reserved_bytes, reserved_high_bytes;
+	size_t threshold_bytes;
+	size_t limit_bytes; /* 0: none */
+	int reuse_flags[3]; /* follow event dependencies, opportunistic, internal dependencies */
+	CUmemPoolProps properties;
+	struct CUmemPoolHandle_st *next;
+};
+
+/* Make the default pools.  0 or -ENOMEM. */
+int pools_init(void);
+/* Give back what pools hold beyond their threshold: what a synchronisation does. */
+void pools_settle(void);
+void pool_return_block(const struct block *block); /* the block's bytes are free for re-use */
+
+/* ---- driver_vmm.c ---- */
+
+/* The mapping that holds `address`: its first address and size.  False when nothing is mapped. */
+bool mapping_find(CUdeviceptr address, CUdeviceptr *start, size_t *bytes, int *device);
+
+/* Without lock.  One more reference to a physical allocation. */
+CUresult allocation_retain(CUmemGenericAllocationHandle handle);
+
+/* ---- driver_capture.c: streams under capture and what they forbid ---- */
+
+struct capture {
+	unsigned long long id;
+	CUstreamCaptureMode mode;
+	CUstreamCaptureStatus status;
+	pthread_t thread;
+	CUgraph graph;
+	bool owns_graph;
+	struct capture *next;
+};
+
+/*
+ * Without lock.  CUDA_SUCCESS, or CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED when a capture forbids the
+ * calling thread a call that may synchronise; that capture is then invalid, as on a card.
+ */
+CUresult capture_check_unsafe(void);
+/* Without lock.  The same for work put on `stream` that waits for it. */
+CUresult capture_check_wait(CUstream stream);
+/* Without lock.  A piece of work on `stream`: a node of its graph when it is captured. */
+void capture_note_work(CUstream stream, CUgraphNodeType type);
+
+/* ---- driver_stream.c ---- */
+
+struct CUstream_st {
+	struct capture *capture;
+	int device;
+	int priority;
+	unsigned flags;
+	unsigned long long id;
+	struct CUstream_st *next;
+};
+
+struct CUevent_st {
+	struct capture *capture;
+	int device;
+	bool is_recorded;
+	unsigned long long recorded_ns;
+};
+
+/* The stream behind a handle; the default streams (0, 1, 2) are the current device's. */
+CUstream stream_resolve(CUstream handle);
+/* Detach every stream from a capture that ended. */
+void streams_leave_capture(struct capture *capture);
+
+/* ---- driver_graph.c ---- */
+
+struct CUgraphNode_st {
+	CUgraphNodeType type;
+	CUgraph graph;
+	struct CUgraphNode_st *next;
+};
+
+struct CUgraph_st {
+	size_t node_count;
+	struct CUgraphNode_st *first, *last;
+};
+
+CUgraph graph_new(void); /* NULL when out of host memory */
+CUgraphNode graph_add_node(CUgraph graph, CUgraphNodeType type);
+
+/* ---- driver_entry.c ---- */
+
+extern const struct sim_entry sim_entries[];
+extern const size_t sim_entry_count;
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * Looking entries up by name, as every CUDA runtime since 11.3 does.  The table `sim_entries` is
+ * made of exports/libcuda.so.1.txt.  An entry that changed its arguments has several spellings
+ * (cuFoo, cuFoo_v2, ...); asked for cuFoo, we give the newest that the asked version knows, and for
+ * a caller with a default stream per thread its _ptsz or _ptds twin where there is one.
+ *
+ * cuGetExportTable answers "not found": the genuine runtime uses it to check that its driver is
+ * genuine, and that check is never forged.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+
+#define NAME_ROOM 128
+
+static int compare(const void *name, const void *entry)
+{
+	return strcmp(name, ((const struct sim_entry *)entry)->name);
+}
+
+static const struct sim_entry *entry_find(const char *name)
+{
+	return bsearch(name, sim_entries, sim_entry_count, sizeof(sim_entries[0]), compare);
+}
+
+static const struct sim_entry *entry_find_twin(const char *name, const char *suffix)
+{
+	char twin[NAME_ROOM];
+
+	int length = snprintf(twin, sizeof(twin), "%s%s", name, suffix);
+	return length < (int)sizeof(twin) ? entry_find(twin) : NULL;
+}
+
+struct request {
+	const char *symbol;
+	int version;
+	bool wants_thread_stream;
+	bool is_too_new; /* the name exists, but not yet in the asked version */
+};
+
+static sim_function *spelling_find(struct request *request, const char *version_suffix)
+{
+	char name[NAME_ROOM];
+	const struct sim_entry *entry = entry_find_twin(request->symbol, version_suffix);
+	const struct sim_entry *twin = NULL;
+
+	if (entry == NULL)
+		return NULL;
+	if (entry->since > request->version) {
+		request->is_too_new = true;
+		return NULL;
+	}
+	snprintf(name, sizeof(name), "%s", entry->name);
+	if (request->wants_thread_stream)
+		twin = entry_find_twin(name, "_ptsz");
+	if (request->wants_thread_stream && twin == NULL)
+		twin = entry_find_twin(name, "_ptds");
+	return twin != NULL ? twin->function : entry->function;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+			     CUdriverProcAddressQueryResult *status)
+{
+	static const char *const suffixes[] = {"_v4", "_v3", "_v2", ""};
+	struct request request = {
+		.symbol = symbol,
+		.version = version,
+		.wants_thread_stream = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0,
+	};
+	sim_function *found = NULL;
+
+	if (symbol == NULL || function == NULL)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; found == NULL && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		found = spelling_find(&request, suffixes[i]);
+	memcpy(function, &found, sizeof(found));
+	if (status != NULL && found != NULL)
+		*status = CU_GET_PROC_ADDRESS_SUCCESS;
+	else if (status != NULL)
+		*status = request.is_too_new ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+					     : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	return found != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+#undef cuGetProcAddress
+CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags);
+CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags)
+{
+	return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+}
+
+CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+	if (table != NULL)
+		*table = NULL;
+	return CUDA_ERROR_NOT_FOUND;
+}
