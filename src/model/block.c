@@ -1,0 +1,83 @@
+/* What PyTorch's caching allocator handed out. Owns the table of live blocks. Every block event ends what its thread
+ * was trying (trial.c): in PyTorch they are the last thing that an allocation or a free does. */
+#include <string.h>
+
+#include "model/model_private.h"
+
+static struct block *find_block(const struct model *m, uint64_t address)
+{
+	struct block *block;
+	TABLE_FIND(m->blocks, &address, block);
+	return block;
+}
+
+static void count_block(struct model *m, struct device *d, const struct block *block, enum change change)
+{
+	meter_change(&d->now.pytorch_allocated, change, block->bytes);
+	composition_change(m, &d->allocated, change, block->stack, block->bytes);
+}
+
+static void remove_block(struct model *m, struct block *block)
+{
+	struct device *d = device_of(m, block->slot);
+	if (d)
+		count_block(m, d, block, CHANGE_GIVEN_BACK);
+	m->totals.live_blocks--;
+	HASH_DEL(m->blocks, block);
+	arena_free(m->arena, block, sizeof *block);
+}
+
+static void add_block(struct model *m, struct device *d, const struct event *e)
+{
+	struct block *block = model_new(m, sizeof *block);
+	if (!block)
+		return;
+	block->address = e->address;
+	block->bytes = e->bytes;
+	block->stream = e->stream;
+	block->stack = e->stack;
+	block->slot = d->slot;
+	TABLE_ADD(m->blocks, address, block);
+	if (m->failed)
+		return;
+	m->totals.live_blocks++;
+	count_block(m, d, block, CHANGE_OBTAINED);
+	device_note_peak(d, e, NULL);
+}
+
+void block_note_alloc(struct model *m, const struct event *e)
+{
+	struct device *d = device_of(m, e->device);
+	struct thread *thread = thread_of(m, e->thread);
+	if (!d)
+		return;
+	device_has_blocks(d);
+	struct block *old = find_block(m, e->address);
+	if (old) {
+		m->totals.double_allocations++;
+		remove_block(m, old);
+	}
+	regions_note_landing(m, e);
+	add_block(m, d, e);
+	if (thread->trial.is_active && trial_was_retry(m, &thread->trial, d->slot))
+		d->retries++;
+	trial_end(thread, e);
+}
+
+void block_note_free(struct model *m, const struct event *e)
+{
+	struct block *block = find_block(m, e->address);
+	if (block)
+		remove_block(m, block);
+	else
+		m->totals.unknown_frees++;
+	trial_end(thread_of(m, e->thread), e);
+}
+
+bool model_block_stream(const struct model *m, uint64_t address, uint64_t *stream)
+{
+	const struct block *block = find_block(m, address);
+	if (block)
+		*stream = block->stream;
+	return block != NULL;
+}

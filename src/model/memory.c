@@ -1,0 +1,91 @@
+/* What a change of driver memory means for every figure. The one place where reserved, owners, allocated and
+ * PyTorch's own figures are changed by memory, so that they can never disagree. */
+#include "model/model_private.h"
+
+static uint8_t role_of(const struct memory *memory)
+{
+	if (memory->owner != OWNER_PYTORCH || memory->slot == SLOT_HOST)
+		return ROLE_OUTSIDE;
+	return memory->space == MEMTRACE_SPACE_STREAM ? ROLE_TENSOR : ROLE_CACHE;
+}
+
+void memory_init(struct model *m, struct memory *memory, const struct event *e)
+{
+	*memory = (struct memory){
+		.bytes = e->bytes,
+		.born = e->sequence,
+		.stack = e->stack,
+		.thread = e->thread,
+		.owner = stack_facts(m, e->stack)->owner,
+		.slot = device_slot(e->device),
+		.space = (uint8_t)e->space,
+	};
+	if (e->space == MEMTRACE_SPACE_STREAM)
+		memory->slot = device_slot(pool_device(m, e));
+	if (e->space == MEMTRACE_SPACE_PINNED || e->space == MEMTRACE_SPACE_REGISTERED)
+		memory->slot = SLOT_HOST;
+	memory->role = role_of(memory);
+}
+
+static void change_host(struct model *m, enum change change, uint64_t bytes)
+{
+	struct model_totals *totals = &m->totals;
+	totals->pinned_current_bytes = bytes_change(totals->pinned_current_bytes, change, bytes);
+	if (totals->pinned_current_bytes > totals->pinned_peak_bytes && change != CHANGE_GIVEN_BACK)
+		totals->pinned_peak_bytes = totals->pinned_current_bytes;
+}
+
+static void change_cache(struct device *d, enum change change, uint64_t bytes)
+{
+	meter_change(&d->now.pytorch_reserved, change, bytes);
+	d->now.segments = bytes_change(d->now.segments, change, 1);
+}
+
+static void change_pytorch(struct device *d, const struct memory *memory, enum change change)
+{
+	if (memory->role == ROLE_TENSOR) {
+		d->has_async = true;
+		meter_change(&d->now.pytorch_allocated, change, memory->bytes);
+		meter_change(&d->now.pytorch_reserved, change, memory->bytes);
+		pool_note_tensor(d, change, memory->bytes);
+	} else if (memory->role == ROLE_CACHE && memory->space != MEMTRACE_SPACE_VMM) {
+		change_cache(d, change, memory->bytes);
+	}
+}
+
+void memory_change(struct model *m, struct memory *memory, enum change change, const struct event *e)
+{
+	if (memory->slot == SLOT_HOST) {
+		change_host(m, change, memory->bytes);
+		return;
+	}
+	struct device *d = device_of(m, memory->slot);
+	if (!d)
+		return;
+	meter_change(&d->now.reserved, change, memory->bytes);
+	device_change_owner(m, d, memory->owner, change, memory->bytes);
+	change_pytorch(d, memory, change);
+	if (!d->has_blocks)
+		composition_change(m, &d->whole, change, memory->stack, memory->bytes);
+	if (memory->role != ROLE_CACHE)
+		composition_change(m, &d->allocated, change, memory->stack, memory->bytes);
+	if (change != CHANGE_GIVEN_BACK)
+		device_note_peak(d, e, memory);
+}
+
+/* That it was counted as allocated until now is undone as far as that goes: if it made the peak, as it does when
+ * the block follows at once, the peak is revoked; a peak that came later keeps it. */
+void memory_become_cache(struct model *m, struct memory *memory)
+{
+	struct device *d = memory->slot == SLOT_HOST ? NULL : device_of(m, memory->slot);
+	if (!d || memory->role != ROLE_OUTSIDE)
+		return;
+	memory->role = ROLE_CACHE;
+	composition_revoke(&d->allocated, memory);
+	composition_change(m, &d->allocated, CHANGE_WITHDRAWN, memory->stack, memory->bytes);
+	device_change_owner(m, d, memory->owner, CHANGE_WITHDRAWN, memory->bytes);
+	memory->owner = OWNER_PYTORCH;
+	device_change_owner(m, d, memory->owner, CHANGE_OBTAINED, memory->bytes);
+	if (memory->space != MEMTRACE_SPACE_VMM)
+		change_cache(d, CHANGE_OBTAINED, memory->bytes);
+}

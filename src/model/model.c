@@ -1,0 +1,185 @@
+/* The model's door: takes events in ticket order and hands each to the file that knows what it means. Owns the arena
+ * and what an event may say: ids that are not defined become "unknown", sizes that cannot be are counted and left
+ * out. Must never do I/O, exit, or keep a pointer into an event. */
+#include <errno.h>
+#include <string.h>
+
+#include "model/model_private.h"
+
+void *model_new(struct model *m, size_t bytes)
+{
+	void *at = arena_alloc(m->arena, bytes);
+	if (!at)
+		m->failed = true;
+	return at;
+}
+
+int model_grow(struct model *m, void *array, uint32_t *capacity, uint32_t wanted, size_t entry_bytes)
+{
+	uint32_t fresh = *capacity * 2 > 16 ? *capacity * 2 : 16;
+	void *old;
+	if (wanted < *capacity)
+		return 0;
+	if (fresh <= wanted)
+		fresh = wanted + 1;
+	memcpy(&old, array, sizeof old);
+	void *at = arena_resize(m->arena, old, *capacity * entry_bytes, fresh * entry_bytes);
+	if (!at) {
+		m->failed = true;
+		return -ENOMEM;
+	}
+	memcpy(array, &at, sizeof at);
+	*capacity = fresh;
+	return 0;
+}
+
+struct model *model_create(const struct defs *defs)
+{
+	struct arena *arena = arena_create();
+	struct model *m = arena ? arena_alloc(arena, sizeof *m) : NULL;
+	if (!m) {
+		if (arena)
+			arena_release(arena);
+		return NULL;
+	}
+	m->arena = arena;
+	m->defs = defs;
+	if (owners_init(m) || threads_reserve(m, 0)) {
+		arena_release(arena);
+		return NULL;
+	}
+	return m;
+}
+
+void model_release(struct model *m)
+{
+	if (m)
+		arena_release(m->arena); /* the model is in it */
+}
+
+/* ---------- what each kind means ---------- */
+
+static void note_alloc(struct model *m, const struct event *e)
+{
+	if (!e->address || e->space == MEMTRACE_SPACE_NONE || e->space >= MEMTRACE_SPACE_BLOCK)
+		return;
+	if (e->space == MEMTRACE_SPACE_EXTERNAL) {
+		handle_forget_zombie(m, e->address);
+		return;
+	}
+	if (e->space == MEMTRACE_SPACE_VMM)
+		handle_note_alloc(m, e);
+	else
+		region_note_alloc(m, e);
+	oom_note_success(m, e);
+}
+
+static void note_free(struct model *m, const struct event *e)
+{
+	if (!e->address || e->space == MEMTRACE_SPACE_EXTERNAL)
+		return;
+	if (e->space == MEMTRACE_SPACE_VMM)
+		handle_note_free(m, e);
+	else
+		region_note_free(m, e);
+}
+
+static void note_block_alloc(struct model *m, const struct event *e)
+{
+	m->totals.block_events++;
+	block_note_alloc(m, e);
+	oom_note_success(m, e);
+}
+
+static void note_block_free(struct model *m, const struct event *e)
+{
+	m->totals.block_events++;
+	block_note_free(m, e);
+}
+
+static void note_meminfo(struct model *m, const struct event *e)
+{
+	device_note_meminfo(m, e);
+	trial_note_meminfo(m, e);
+	oom_note_meminfo(m, e);
+}
+
+static void (*const handlers[MEMTRACE_WHAT_COUNT])(struct model *, const struct event *) = {
+	[MEMTRACE_ALLOC] = note_alloc,
+	[MEMTRACE_FREE] = note_free,
+	[MEMTRACE_FREE_FAILED] = undo_note_failed,
+	[MEMTRACE_MAP] = mapping_note_map,
+	[MEMTRACE_UNMAP] = mapping_note_unmap,
+	[MEMTRACE_RETAIN] = handle_note_retain,
+	[MEMTRACE_RESERVE] = reservation_note_reserve,
+	[MEMTRACE_RELEASE] = reservation_note_release,
+	[MEMTRACE_BLOCK_ALLOC] = note_block_alloc,
+	[MEMTRACE_BLOCK_FREE] = note_block_free,
+	[MEMTRACE_BLOCK_OOM] = oom_note_block,
+	[MEMTRACE_OOM] = oom_note_failure,
+	[MEMTRACE_POOL_CREATE] = pool_note,
+	[MEMTRACE_POOL_DESTROY] = pool_note,
+	[MEMTRACE_POOL_READ] = pool_note,
+	[MEMTRACE_MEMINFO] = note_meminfo,
+};
+
+/* ---------- an event ---------- */
+
+static bool is_range(enum memtrace_what what)
+{
+	return what == MEMTRACE_ALLOC || what == MEMTRACE_BLOCK_ALLOC || what == MEMTRACE_MAP ||
+	       what == MEMTRACE_UNMAP || what == MEMTRACE_RESERVE;
+}
+
+static bool is_impossible(const struct event *e)
+{
+	return is_range(e->what) && (e->bytes > BYTES_MAX || e->address + e->bytes < e->address);
+}
+
+static void freeze(struct model *m)
+{
+	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
+		if (m->devices[slot])
+			device_freeze(m, m->devices[slot]);
+	m->frozen_totals = m->totals;
+	m->is_frozen = true;
+}
+
+static void apply(struct model *m, const struct event *e)
+{
+	struct thread *thread = thread_of(m, e->thread);
+	if (e->flags & MEMTRACE_AT_EXIT && !m->is_frozen)
+		freeze(m);
+	m->totals.events++;
+	if (e->time_ns > m->totals.last_time_ns)
+		m->totals.last_time_ns = e->time_ns;
+	thread->event_count++;
+	oom_check_deadline(m, thread);
+	if (is_impossible(e))
+		m->totals.impossible_sizes++;
+	else if (e->what < MEMTRACE_WHAT_COUNT && handlers[e->what])
+		handlers[e->what](m, e);
+}
+
+int model_apply(struct model *m, const struct event *event)
+{
+	struct event e = *event;
+	if (e.stack > defs_stack_count(m->defs))
+		e.stack = 0;
+	if (e.thread > defs_thread_count(m->defs))
+		e.thread = 0;
+	if (!m->failed && !threads_reserve(m, e.thread))
+		apply(m, &e);
+	return m->failed ? -ENOMEM : 0;
+}
+
+bool model_failed(const struct model *m)
+{
+	return m->failed;
+}
+
+void model_finish(struct model *m)
+{
+	if (!m->failed)
+		oom_finish(m);
+}

@@ -1,0 +1,138 @@
+/* The model: from events in ticket order to what memory there is, whose it is, and what it was at the peak.
+ *
+ * Two levels, kept apart and reconciled. *Memory* is what the driver gave out: device allocations, physical
+ * handles with their mappings, stream-ordered pools, managed, pinned host. *Blocks* are what PyTorch's
+ * caching allocator handed out inside that memory. The same body of code runs in the traced program's dump
+ * thread and in the tool: the same events give the same figures in both. It does no I/O, takes its memory
+ * from an arena of its own, never exits, and costs O(1) an event (O(log n) in the number of driver regions).
+ * Not thread-safe. */
+#ifndef MT_MODEL_MODEL_H
+#define MT_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/defs.h"
+#include "trace/event.h"
+
+#define MODEL_DEVICES_MAX 64
+#define MODEL_OOMS_MAX 4 /* that keep their composition; later ones are counted */
+
+struct model;
+
+/* `defs` must outlive the model and hold every definition used by an event that is applied. */
+struct model *model_create(const struct defs *defs); /* NULL: out of memory */
+void model_release(struct model *);
+
+/* 0, or -ENOMEM: the model is then incomplete for good and model_failed() says so; never a lie, never a
+ * crash on any event content (unknown frees, double allocations, impossible sizes are counted). */
+int model_apply(struct model *, const struct event *);
+bool model_failed(const struct model *);
+
+/* To be called once after the last event: failures that were never followed by a success become OOMs
+ * (see model_oom). */
+void model_finish(struct model *);
+
+struct model_counter { /* bytes and calls; current_bytes, allocations and frees frozen at the end of the program's own code */
+	uint64_t current_bytes;
+	uint64_t peak_bytes;
+	uint64_t total_bytes;
+	uint64_t allocations;
+	uint64_t frees;
+	uint64_t at_exit_frees; /* frees after that end */
+};
+
+struct model_share { /* a row of a composition */
+	uint64_t bytes;
+	uint64_t count;
+	uint32_t stack; /* id, 0 unknown */
+};
+
+struct model_owner { /* who obtained driver memory: "pytorch", "nccl", "cublas", "cudnn", "program", or a module name */
+	const char *name;
+	uint64_t current_bytes;
+	uint64_t peak_bytes;    /* its own highest */
+	uint64_t at_peak_bytes; /* when the device's allocated was highest */
+};
+
+struct model_peak { /* the first instant of the highest `allocated`; all zero if nothing was allocated */
+	uint64_t time_ns;
+	uint64_t sequence;
+	uint64_t allocated_bytes;
+	uint64_t reserved_bytes;
+	uint64_t pytorch_reserved_bytes;
+	uint32_t stack;  /* of the event that reached it */
+	uint32_t thread;
+};
+
+struct model_device {
+	unsigned ordinal;
+	bool has_blocks; /* block events were seen: allocated is PyTorch's live blocks + what others hold */
+	bool has_async;  /* stream-ordered memory was used by PyTorch's cudaMallocAsync backend */
+	struct model_counter allocated; /* blocks + device memory obtained by others than a caching allocator */
+	struct model_counter reserved;  /* driver memory: device, managed, arrays, handles, pools */
+	struct model_counter pytorch_allocated; /* equal to torch.cuda.memory_stats() */
+	struct model_counter pytorch_reserved;
+	bool pytorch_reserved_known; /* false: cudaMallocAsync and the program never read its pool's figures */
+	uint64_t pytorch_segments;
+	uint64_t retries; /* num_alloc_retries */
+	uint64_t ooms;    /* num_ooms, and failures of others that nothing followed */
+	uint64_t total_bytes;      /* of the device, 0 unknown */
+	uint64_t free_bytes_last;  /* what the program last read from the device */
+	bool free_known;
+	uint64_t untracked_bytes;  /* total - free - tracked at that reading */
+	struct model_peak peak;
+};
+
+struct model_totals {
+	uint64_t events, block_events;
+	uint64_t unknown_frees;     /* addresses that were not known as allocated */
+	uint64_t double_allocations;/* an address given out again without a free seen: counted as freed first */
+	uint64_t impossible_sizes;  /* events with a range that no process can have: left out */
+	uint64_t pinned_current_bytes, pinned_peak_bytes; /* host memory, allocated and registered */
+	uint64_t last_time_ns;
+	uint64_t live_blocks, live_regions;
+};
+
+struct model_oom {
+	unsigned device;
+	bool by_pytorch; /* PyTorch's own OOM call; else a failing driver call that nothing followed */
+	uint64_t time_ns, sequence;
+	uint64_t requested_bytes;  /* rounded by PyTorch */
+	uint64_t driver_bytes;     /* what the failing driver call asked for, 0 when none failed (a limit) */
+	uint64_t free_bytes;       /* on the device, before PyTorch flushed its cache; UINT64_MAX unknown */
+	uint64_t total_bytes;      /* 0 unknown */
+	uint64_t allocated_bytes, pytorch_allocated_bytes;
+	uint64_t reserved_bytes;   /* before the flush */
+	uint64_t pytorch_reserved_bytes; /* before the flush */
+	uint64_t flushed_bytes;    /* what PyTorch gave back while it tried */
+	uint32_t stack, thread;
+};
+
+const struct model_totals *model_totals(const struct model *);
+/* Devices that saw an event, in ordinal order; NULL past the last. */
+const struct model_device *model_device(const struct model *, unsigned index);
+/* Owners of a device's driver memory, largest at_peak first; NULL past the last. */
+const struct model_owner *model_owner(const struct model *, unsigned ordinal, unsigned index);
+
+/* The composition of `allocated` by stack. Fills up to `capacity` rows, largest first (ties: lower stack id),
+ * and returns how many there are; the sum over all rows is exactly the allocated bytes of that moment. */
+size_t model_stacks_at_peak(const struct model *, unsigned ordinal, struct model_share *rows, size_t capacity);
+size_t model_stacks_now(const struct model *, unsigned ordinal, struct model_share *rows, size_t capacity);
+
+size_t model_oom_count(const struct model *); /* of those that are described, <= MODEL_OOMS_MAX */
+const struct model_oom *model_oom(const struct model *, size_t index);
+size_t model_stacks_at_oom(const struct model *, size_t index, struct model_share *rows, size_t capacity);
+size_t model_memory_bytes(const struct model *);
+
+/* The stream that a live block was handed out on; false when there is no block at that address. */
+bool model_block_stream(const struct model *, uint64_t address, uint64_t *stream);
+/* PyTorch's live blocks on a device at this moment: goes on after the program's own code has ended. */
+uint64_t model_pytorch_live_bytes(const struct model *, unsigned ordinal);
+
+/* The invariants: the rows at the peak add up to its allocated_bytes, the owners to reserved, and a recount of all
+ * tables gives the sums that are told. For tests and debugging: O(everything). */
+bool model_is_consistent(const struct model *);
+
+#endif

@@ -1,0 +1,357 @@
+/* What the files of the model share, grouped by the file that defines it. Handlers of an event return nothing:
+ * when memory is out they set model.failed and leave; from then on the model refuses every event. */
+#ifndef MT_MODEL_PRIVATE_H
+#define MT_MODEL_PRIVATE_H
+
+#include "model/model.h"
+#include "model/ranges.h"
+#include "model/table.h"
+
+#define SLOT_UNKNOWN MODEL_DEVICES_MAX /* memory on a device that is not known */
+#define SLOT_COUNT   (MODEL_DEVICES_MAX + 1)
+#define SLOT_HOST    0xfe /* not device memory */
+
+#define BYTES_MAX (1ull << 47) /* the address space of a process: no allocation is larger */
+
+/* ---------- meter.c: bytes and calls ---------- */
+
+enum change {
+	CHANGE_OBTAINED,
+	CHANGE_GIVEN_BACK,
+	CHANGE_KEPT,     /* a free that was noted has failed */
+	CHANGE_WITHDRAWN /* it should never have been counted here */
+};
+
+struct meter {
+	uint64_t live_bytes, peak_bytes, total_bytes;
+	uint64_t allocations, frees;
+};
+
+void meter_change(struct meter *, enum change, uint64_t bytes);
+/* `bytes` after `change`. */
+uint64_t bytes_change(uint64_t bytes, enum change, uint64_t by);
+
+/* ---------- composition.c: a sum by stack, now and at its peak ---------- */
+
+struct share { /* what one stack holds */
+	uint64_t bytes, count;
+	uint64_t peak_bytes, peak_count; /* at the peak: valid if epoch is the composition's */
+	uint64_t epoch;
+	uint32_t stack;
+};
+
+struct composition {
+	struct meter meter; /* the sum */
+	struct share *shares;
+	uint32_t *index_of_stack; /* in shares, plus one; 0: the stack has none */
+	uint32_t share_count, share_capacity, stack_capacity;
+	uint64_t epoch; /* counts the peaks */
+	struct model_peak peak, previous_peak;
+	const void *revocable; /* the memory that made the peak, while nothing has changed since */
+};
+
+struct snapshot { /* a copy of the shares at one moment */
+	struct model_share *rows;
+	uint32_t count;
+};
+
+void composition_change(struct model *, struct composition *, enum change, uint32_t stack, uint64_t bytes);
+bool composition_is_at_peak(const struct composition *); /* higher than ever before */
+/* `memory` may turn out not to belong here at the next event; NULL: cannot. */
+void composition_set_peak(struct composition *, const struct model_peak *, const void *memory);
+void composition_revoke(struct composition *, const void *memory); /* undoes set_peak if still possible */
+void composition_snapshot(struct model *, const struct composition *, struct snapshot *);
+void snapshot_release(struct model *, struct snapshot *);
+
+/* ---------- rows.c: the largest rows of a composition, without memory of its own ---------- */
+
+struct picker {
+	struct model_share *rows;
+	size_t capacity, used, count; /* count: of all that were offered */
+};
+
+void picker_offer(struct picker *, uint32_t stack, uint64_t bytes, uint64_t count);
+size_t picker_finish(struct picker *); /* sorts */
+
+/* ---------- owner.c: whose a stack is ---------- */
+
+enum { OWNER_UNKNOWN, OWNER_PYTORCH, OWNER_FIRST_OTHER };
+
+struct stack_facts {
+	uint16_t owner;
+	bool known, has_empty_cache; /* a Python frame of that name */
+};
+
+int owners_init(struct model *);
+const struct stack_facts *stack_facts(struct model *, uint32_t stack); /* never NULL */
+bool stacks_have_same_python(const struct model *, uint32_t, uint32_t); /* true also if one is unknown */
+
+/* ---------- device.c: the figures of a device ---------- */
+
+struct lazy { /* a value at the peak of a composition */
+	uint64_t bytes, epoch;
+};
+
+struct owner_bytes {
+	uint64_t live_bytes, peak_bytes, frozen_bytes;
+	struct lazy at_peak[2]; /* of device.whole, device.allocated */
+};
+
+struct pool_reads { /* what the program read of the pool that PyTorch uses */
+	bool has_used, has_used_high, has_reserved, has_reserved_high;
+	uint64_t used_bytes, used_high_bytes, reserved_bytes, reserved_high_bytes;
+};
+
+struct device_figures { /* what is frozen when the program's own code ends */
+	struct meter reserved, pytorch_allocated, pytorch_reserved;
+	struct pool_reads reads;
+	uint64_t segments;
+};
+
+struct device {
+	uint8_t slot;
+	bool has_blocks, has_async, free_known;
+	struct composition whole; /* all driver memory: is `allocated` as long as there are no blocks */
+	struct composition allocated; /* blocks, and driver memory that is not a caching allocator's */
+	struct device_figures now, frozen;
+	struct meter frozen_allocated;
+	struct snapshot frozen_stacks;
+	struct owner_bytes *owners; /* by owner */
+	uint32_t owner_capacity;
+	uint64_t retries, ooms;
+	uint64_t total_bytes, free_bytes, untracked_bytes;
+	struct model_device shown; /* made anew at every look */
+	struct model_owner shown_owner;
+};
+
+struct device *device_of(struct model *, uint8_t ordinal); /* NULL: the host, or out of memory */
+uint8_t device_slot(uint8_t ordinal);
+void device_has_blocks(struct device *); /* from the first block event on */
+struct composition *device_composition(struct device *); /* the one that is shown */
+void device_change_owner(struct model *, struct device *, uint16_t owner, enum change, uint64_t bytes);
+/* To be called at the end of an event that added to a composition. */
+void device_note_peak(struct device *, const struct event *, const void *memory);
+void device_note_meminfo(struct model *, const struct event *);
+void device_freeze(struct model *, struct device *);
+void device_describe(const struct model *, struct device *);
+bool device_peak_owner(const struct device *, uint32_t owner, uint64_t *at_peak_bytes);
+
+/* ---------- memory.c: what the driver gave out ---------- */
+
+enum role {
+	ROLE_OUTSIDE, /* not a caching allocator's: it is itself allocated */
+	ROLE_CACHE,   /* a caching allocator hands out blocks in it */
+	ROLE_TENSOR   /* stream-ordered, one a tensor, of PyTorch's cudaMallocAsync backend */
+};
+
+struct memory { /* what regions and handles have in common */
+	uint64_t bytes;
+	uint64_t born; /* sequence */
+	uint32_t stack, thread;
+	uint16_t owner;
+	uint8_t slot, role;
+	uint8_t space;
+};
+
+void memory_init(struct model *, struct memory *, const struct event *);
+/* Every figure that a change of driver memory touches. Bytes of physical handles are no cache until mapped. */
+void memory_change(struct model *, struct memory *, enum change, const struct event *);
+/* A block landed in it: it is the caching allocator's from now on. */
+void memory_become_cache(struct model *, struct memory *);
+
+/* ---------- region.c: memory at an address ---------- */
+
+enum span_kind { SPAN_REGION, SPAN_MAPPING, SPAN_RESERVATION };
+
+struct region {
+	struct span span;
+	struct memory memory;
+};
+
+struct regions { /* spaces whose addresses have nothing to do with each other */
+	struct ranges device; /* regions and mappings; a block may lie in any */
+	struct ranges arrays; /* their addresses are handles */
+	struct ranges host;   /* pinned and registered */
+};
+
+void region_note_alloc(struct model *, const struct event *);
+void region_note_free(struct model *, const struct event *);
+void region_keep(struct model *, struct region *, const struct event *); /* its free has failed */
+void region_drop(struct model *, struct region *); /* frees the struct of one that was removed */
+/* Everything that lies in [start, end) of device addresses was freed without our seeing it. */
+void regions_clear(struct model *, uint64_t start, uint64_t end, const struct event *);
+void regions_note_landing(struct model *, const struct event *); /* of a block */
+
+/* ---------- handle.c, mapping.c: physical memory and where it shows ---------- */
+
+struct mapping {
+	struct span span;
+	bool is_counted;  /* in pytorch_reserved */
+	bool was_counted; /* when it was unmapped */
+	bool is_joined;  /* it goes on where the mapping before it ends: one segment */
+	struct handle *handle; /* NULL: unknown */
+	struct mapping *previous, *next; /* of the handle, or of struct undo */
+	uint64_t handle_address, handle_born; /* to find it again after an unmap that failed */
+};
+
+struct handle {
+	uint64_t address; /* its value */
+	struct memory memory;
+	uint64_t references, mapping_count;
+	struct mapping *mappings;
+	bool is_held; /* else a zombie */
+	struct handle *zombie_previous, *zombie_next;
+	UT_hash_handle hh;
+};
+
+struct handles {
+	struct handle *table;
+	struct handle *zombie_first, *zombie_last; /* oldest, newest */
+	uint32_t zombie_count, held_count;
+	struct ranges reservations;
+};
+
+void handle_note_alloc(struct model *, const struct event *);
+void handle_note_free(struct model *, const struct event *);
+void handle_note_retain(struct model *, const struct event *);
+void handle_keep(struct model *, uint64_t address, uint64_t born, const struct event *);
+struct handle *handle_find(struct model *, uint64_t address);
+void handle_forget_zombie(struct model *, uint64_t address);
+/* After its references or mappings have changed. */
+void handle_settle(struct model *, struct handle *, enum change, const struct event *);
+void handle_become_cache(struct model *, struct handle *);
+
+void mapping_note_map(struct model *, const struct event *);
+void mapping_note_unmap(struct model *, const struct event *);
+void mapping_keep(struct model *, struct mapping *, const struct event *);
+void mapping_remove(struct model *, struct mapping *, const struct event *); /* does not free the struct */
+void mapping_drop(struct model *, struct mapping *);
+void mapping_detach(struct model *, struct mapping *, const struct event *); /* from its handle */
+void mapping_count_cache(struct model *, struct mapping *, enum change); /* and the segments */
+void reservation_note_reserve(struct model *, const struct event *);
+void reservation_note_release(struct model *, const struct event *);
+void reservation_keep(struct model *, struct span *);
+
+/* ---------- pool.c: stream-ordered pools ---------- */
+
+struct pool {
+	uint64_t address;
+	uint8_t device;
+	bool is_own; /* made by the program, not a device's default */
+	bool is_destroyed;
+	UT_hash_handle hh;
+};
+
+void pool_note(struct model *, const struct event *);
+void pool_keep(struct model *, uint64_t address); /* its destruction failed */
+uint8_t pool_device(struct model *, const struct event *); /* of a stream-ordered allocation */
+void pool_note_tensor(struct device *, enum change, uint64_t bytes);
+
+/* ---------- block.c ---------- */
+
+struct block {
+	uint64_t address, bytes, stream;
+	uint32_t stack;
+	uint8_t slot;
+	UT_hash_handle hh;
+};
+
+void block_note_alloc(struct model *, const struct event *);
+void block_note_free(struct model *, const struct event *);
+
+/* ---------- thread.c: what a thread did lately; undo ---------- */
+
+struct trial { /* since the thread's last block event: what may be the inside of one call of PyTorch's malloc */
+	bool is_active;
+	uint8_t slot;
+	bool free_known, has_obtained; /* has_obtained: cache memory, after the last failure or free */
+	uint32_t failed_calls;         /* of PyTorch's */
+	uint32_t flush_stack, obtained_stack;
+	uint64_t driver_bytes; /* of the last failed call */
+	uint64_t pending_bytes, pending_cache_bytes; /* given back: in all, and of pytorch_reserved */
+	uint64_t smallest_bytes;                     /* of what was given back */
+	uint64_t free_bytes, total_bytes;            /* read from the device; free: before what was given back */
+};
+
+struct undo { /* of the thread's last free */
+	bool is_set, was_unknown;
+	uint8_t what;
+	uint64_t sequence, address;
+	struct region *region;
+	struct span *reservation;
+	struct mapping *mappings;
+	uint64_t handle_born;
+	bool has_handle;
+	uint64_t pending_bytes, pending_cache_bytes;
+};
+
+struct suspect;
+
+struct thread {
+	uint64_t event_count;
+	uint64_t last_block; /* sequence of the last block event */
+	struct trial trial;
+	struct suspect *suspect;
+	struct undo undo;
+};
+
+struct thread *thread_of(struct model *, uint32_t id); /* never NULL after model_apply() took the event */
+int threads_reserve(struct model *, uint32_t id);
+struct undo *undo_begin(struct model *, const struct event *); /* of the free that is being noted */
+void undo_note_failed(struct model *, const struct event *);
+void note_unknown_free(struct model *, const struct event *);
+
+/* ---------- trial.c: retries; oom.c: running out ---------- */
+
+/* Memory was given back by the event's thread: in all, and of it (vmm: apart from it) reserved by PyTorch. */
+void trial_note_freed(struct model *, const struct memory *, uint64_t bytes, uint64_t cache_bytes,
+		      const struct event *);
+void trial_note_obtained(struct model *, const struct memory *, const struct event *);
+void trial_note_failure(struct model *, const struct event *);
+void trial_note_meminfo(struct model *, const struct event *);
+bool trial_was_retry(const struct model *, const struct trial *, uint8_t slot);
+void trial_end(struct thread *, const struct event *); /* at a block event */
+
+struct suspect { /* a failure that may be an OOM; later one that is */
+	struct model_oom oom;
+	struct snapshot stacks;
+	uint64_t deadline; /* in events of the thread */
+	bool is_async;     /* by PyTorch's cudaMallocAsync backend */
+};
+
+void oom_note_failure(struct model *, const struct event *);
+void oom_note_block(struct model *, const struct event *);
+void oom_note_meminfo(struct model *, const struct event *);
+void oom_note_success(struct model *, const struct event *);
+void oom_check_deadline(struct model *, struct thread *);
+void oom_finish(struct model *);
+
+/* ---------- model.c ---------- */
+
+struct model {
+	struct arena *arena;
+	const struct defs *defs;
+	bool failed, is_frozen;
+	struct model_totals totals, frozen_totals, shown_totals;
+	struct device *devices[SLOT_COUNT];
+	struct regions regions;
+	struct handles handles;
+	struct block *blocks;
+	struct pool *pools;
+	struct thread *threads;
+	uint32_t thread_capacity;
+	struct stack_facts *stack_facts;
+	uint32_t stack_capacity;
+	uint16_t *owner_of_module; /* plus one; 0: not looked at yet */
+	uint32_t module_capacity;
+	const char **owner_names;
+	uint32_t owner_count, owner_capacity;
+	struct suspect *ooms[MODEL_OOMS_MAX];
+	uint32_t oom_count;
+};
+
+void *model_new(struct model *, size_t bytes); /* NULL: failed */
+/* Makes an array hold index `wanted`, at least doubling; new entries are zero. 0 or -ENOMEM (failed). */
+int model_grow(struct model *, void *array, uint32_t *capacity, uint32_t wanted, size_t entry_bytes);
+
+#endif

@@ -1,0 +1,189 @@
+/* Running out of memory. Owns the OOMs that are described, and the failures that may become one. PyTorch says so
+ * itself; with its cudaMallocAsync backend a failure after which it asks the device what is free is one; of anybody
+ * else a failing call is only suspected: programs probe, and back off. It becomes an OOM when its thread obtains no
+ * device memory within its next PATIENCE events, or until the end. Failures in a row are one, told as the first. */
+#include "model/model_private.h"
+
+#define PATIENCE 10000
+
+static void release_suspect(struct model *m, struct suspect *suspect)
+{
+	if (!suspect)
+		return;
+	snapshot_release(m, &suspect->stacks);
+	arena_free(m->arena, suspect, sizeof *suspect);
+}
+
+/* Keeps them in the order of their events. */
+static void describe_oom(struct model *m, struct suspect *suspect)
+{
+	uint32_t at = m->oom_count++;
+	for (; at && m->ooms[at - 1]->oom.sequence > suspect->oom.sequence; at--)
+		m->ooms[at] = m->ooms[at - 1];
+	m->ooms[at] = suspect;
+}
+
+static void confirm(struct model *m, struct suspect *suspect)
+{
+	struct device *d = device_of(m, (uint8_t)suspect->oom.device);
+	if (d)
+		d->ooms++;
+	if (m->oom_count < MODEL_OOMS_MAX)
+		describe_oom(m, suspect);
+	else
+		release_suspect(m, suspect);
+}
+
+static uint64_t total_bytes(const struct model *m, const struct device *d)
+{
+	const struct def_device *definition = defs_device(m->defs, d->slot);
+	return d->total_bytes || !definition ? d->total_bytes : definition->total_bytes;
+}
+
+/* The state as it is at `e`; the composition is only copied while there is room to describe another. */
+static struct suspect *suspect_create(struct model *m, struct device *d, const struct event *e)
+{
+	struct suspect *suspect = model_new(m, sizeof *suspect);
+	if (!suspect)
+		return NULL;
+	struct composition *c = device_composition(d);
+	suspect->oom = (struct model_oom){
+		.device = e->device,
+		.time_ns = e->time_ns,
+		.sequence = e->sequence,
+		.requested_bytes = e->bytes,
+		.free_bytes = UINT64_MAX,
+		.total_bytes = total_bytes(m, d),
+		.allocated_bytes = c->meter.live_bytes,
+		.pytorch_allocated_bytes = d->now.pytorch_allocated.live_bytes,
+		.reserved_bytes = d->now.reserved.live_bytes,
+		.pytorch_reserved_bytes = d->now.pytorch_reserved.live_bytes,
+		.stack = e->stack,
+		.thread = e->thread,
+	};
+	if (m->oom_count < MODEL_OOMS_MAX)
+		composition_snapshot(m, c, &suspect->stacks);
+	return suspect;
+}
+
+static void set_device_info(struct suspect *suspect, uint64_t free_bytes, uint64_t total)
+{
+	suspect->oom.free_bytes = free_bytes;
+	suspect->oom.total_bytes = total;
+}
+
+/* ---------- the events ---------- */
+
+static bool is_device_space(enum memtrace_space space)
+{
+	return space == MEMTRACE_SPACE_DEVICE || space == MEMTRACE_SPACE_STREAM || space == MEMTRACE_SPACE_VMM ||
+	       space == MEMTRACE_SPACE_MANAGED || space == MEMTRACE_SPACE_ARRAY;
+}
+
+void oom_note_failure(struct model *m, const struct event *e)
+{
+	struct device *d = is_device_space(e->space) ? device_of(m, e->device) : NULL;
+	struct thread *thread = thread_of(m, e->thread);
+	bool by_pytorch = stack_facts(m, e->stack)->owner == OWNER_PYTORCH;
+	if (!d)
+		return;
+	if (by_pytorch && e->space != MEMTRACE_SPACE_STREAM)
+		trial_note_failure(m, e);
+	if (thread->suspect || !(thread->suspect = suspect_create(m, d, e)))
+		return;
+	thread->suspect->oom.driver_bytes = e->bytes;
+	thread->suspect->deadline = thread->event_count + PATIENCE;
+	thread->suspect->is_async = by_pytorch && e->space == MEMTRACE_SPACE_STREAM;
+}
+
+void oom_note_success(struct model *m, const struct event *e)
+{
+	struct thread *thread = thread_of(m, e->thread);
+	bool is_device = e->what == MEMTRACE_BLOCK_ALLOC || is_device_space(e->space);
+	if (!thread->suspect || !is_device || device_slot(e->device) == SLOT_HOST)
+		return;
+	release_suspect(m, thread->suspect);
+	thread->suspect = NULL;
+}
+
+static void confirm_thread(struct model *m, struct thread *thread)
+{
+	struct suspect *suspect = thread->suspect;
+	thread->suspect = NULL;
+	confirm(m, suspect);
+}
+
+void oom_note_meminfo(struct model *m, const struct event *e)
+{
+	struct thread *thread = thread_of(m, e->thread);
+	struct suspect *suspect = thread->suspect;
+	if (!suspect || suspect->oom.device != e->device)
+		return;
+	if (suspect->oom.free_bytes == UINT64_MAX)
+		set_device_info(suspect, e->bytes, e->extra);
+	if (suspect->is_async) {
+		suspect->oom.by_pytorch = true;
+		confirm_thread(m, thread);
+	}
+}
+
+void oom_check_deadline(struct model *m, struct thread *thread)
+{
+	if (thread->suspect && thread->event_count > thread->suspect->deadline)
+		confirm_thread(m, thread);
+}
+
+static void describe_flush(struct suspect *suspect, const struct trial *trial)
+{
+	struct model_oom *oom = &suspect->oom;
+	oom->by_pytorch = true;
+	oom->driver_bytes = trial->driver_bytes;
+	oom->reserved_bytes += trial->pending_bytes;
+	oom->pytorch_reserved_bytes += trial->pending_cache_bytes;
+	oom->flushed_bytes = trial->pending_cache_bytes;
+	if (trial->free_known)
+		set_device_info(suspect, trial->free_bytes, trial->total_bytes);
+}
+
+void oom_note_block(struct model *m, const struct event *e)
+{
+	struct device *d = device_of(m, e->device);
+	struct thread *thread = thread_of(m, e->thread);
+	if (!d)
+		return;
+	device_has_blocks(d);
+	d->retries += !(e->flags & MEMTRACE_CAPTURING);
+	release_suspect(m, thread->suspect);
+	thread->suspect = NULL;
+	struct suspect *suspect = suspect_create(m, d, e);
+	if (!suspect)
+		return;
+	static const struct trial nothing;
+	bool is_here = thread->trial.is_active && thread->trial.slot == d->slot;
+	describe_flush(suspect, is_here ? &thread->trial : &nothing);
+	confirm(m, suspect);
+	trial_end(thread, e);
+}
+
+static struct thread *earliest_suspect(struct model *m)
+{
+	struct thread *earliest = NULL;
+	for (uint32_t i = 0; i < m->thread_capacity; i++) {
+		struct thread *thread = &m->threads[i];
+		if (thread->suspect &&
+		    (!earliest || thread->suspect->oom.sequence < earliest->suspect->oom.sequence))
+			earliest = thread;
+	}
+	return earliest;
+}
+
+/* While there is room the earliest first; the rest are only counted. */
+void oom_finish(struct model *m)
+{
+	struct thread *thread;
+	while (m->oom_count < MODEL_OOMS_MAX && (thread = earliest_suspect(m)))
+		confirm_thread(m, thread);
+	for (uint32_t i = 0; i < m->thread_capacity; i++)
+		if (m->threads[i].suspect)
+			confirm_thread(m, &m->threads[i]);
+}

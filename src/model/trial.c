@@ -1,0 +1,116 @@
+/* Retries: what happens between two block events of a thread, read as the inside of PyTorch's malloc (its order:
+ * look in the cache; obtain; on failure give the whole cache back and obtain again; on failure report OOM). What the
+ * thread gave back in between is *pending*: live + pending is the state before the flush.
+ *
+ * num_alloc_retries counts the attempts after a full flush. Seen from outside, one that succeeded is memory obtained
+ * after a failed call or, under a memory fraction, where the first attempt makes no call, after a flush. The latter
+ * looks like empty_cache() or garbage collection followed by an ordinary allocation; told apart by the Python stack:
+ * a flush has that of the allocation itself, and no frame named empty_cache. Where the configuration has a garbage
+ * collection threshold, it is not counted at all. */
+#include <string.h>
+
+#include "model/model_private.h"
+
+static struct trial *trial_of(struct model *m, const struct event *e, uint8_t slot)
+{
+	struct trial *trial = &thread_of(m, e->thread)->trial;
+	if (!trial->is_active || trial->slot != slot)
+		*trial = (struct trial){ .is_active = true, .slot = slot };
+	return trial;
+}
+
+void trial_end(struct thread *thread, const struct event *e)
+{
+	thread->last_block = e->sequence;
+	if (thread->trial.is_active)
+		thread->trial = (struct trial){ 0 };
+}
+
+/* Of a failing attempt, or of a program that calls empty_cache(): was not there when the trial began, or was gone. */
+static bool is_before_flush(struct model *m, const struct memory *memory, const struct event *e)
+{
+	bool is_own = memory->thread == e->thread && memory->born > thread_of(m, e->thread)->last_block;
+	return !is_own && !stack_facts(m, e->stack)->has_empty_cache;
+}
+
+void trial_note_freed(struct model *m, const struct memory *memory, uint64_t bytes, uint64_t cache_bytes,
+		      const struct event *e)
+{
+	bool is_free = e->what == MEMTRACE_FREE || e->what == MEMTRACE_UNMAP;
+	if (!is_free || memory->role != ROLE_CACHE || !is_before_flush(m, memory, e))
+		return;
+	struct trial *trial = trial_of(m, e, memory->slot);
+	struct undo *undo = &thread_of(m, e->thread)->undo;
+	if (!trial->pending_cache_bytes || memory->bytes < trial->smallest_bytes)
+		trial->smallest_bytes = memory->bytes;
+	trial->pending_bytes += bytes;
+	trial->pending_cache_bytes += cache_bytes;
+	undo->pending_bytes += bytes;
+	undo->pending_cache_bytes += cache_bytes;
+	trial->flush_stack = e->stack;
+	trial->has_obtained = false;
+}
+
+void trial_note_obtained(struct model *m, const struct memory *memory, const struct event *e)
+{
+	struct trial *trial = &thread_of(m, e->thread)->trial;
+	if (!trial->is_active || trial->slot != memory->slot || memory->role != ROLE_CACHE)
+		return;
+	trial->has_obtained = true;
+	trial->obtained_stack = e->stack;
+}
+
+void trial_note_failure(struct model *m, const struct event *e)
+{
+	struct trial *trial = trial_of(m, e, device_slot(e->device));
+	trial->failed_calls++;
+	trial->driver_bytes = e->bytes;
+	trial->has_obtained = false;
+}
+
+void trial_note_meminfo(struct model *m, const struct event *e)
+{
+	struct trial *trial = trial_of(m, e, device_slot(e->device));
+	trial->free_known = true;
+	trial->free_bytes = e->bytes > trial->pending_bytes ? e->bytes - trial->pending_bytes : 0;
+	trial->total_bytes = e->extra;
+}
+
+/* ---------- was it a retry? ---------- */
+
+static const char *configuration(const struct model *m, const char *key)
+{
+	const char *text, *found = NULL;
+	for (unsigned i = 0; !found && (text = defs_info(m->defs, MEMTRACE_INFO_ALLOC_CONF, i)); i++)
+		found = strstr(text, key);
+	return found ? found + strlen(key) : NULL;
+}
+
+static uint64_t max_split_bytes(const struct model *m)
+{
+	const char *value = configuration(m, "max_split_size_mb:");
+	uint64_t mib = 0;
+	for (; value && *value >= '0' && *value <= '9' && mib < 1u << 20; value++)
+		mib = mib * 10 + (uint64_t)(*value - '0');
+	return mib << 20;
+}
+
+/* With max_split_size there is an attempt in between, after giving back just enough large blocks, that is not
+ * counted. Had those been enough and the attempt failed, there would be a second failed call. */
+static bool was_partial_flush(const struct model *m, const struct trial *trial)
+{
+	uint64_t split_bytes = max_split_bytes(m);
+	return split_bytes && trial->failed_calls == 1 && trial->pending_cache_bytes &&
+	       trial->smallest_bytes >= split_bytes && trial->pending_cache_bytes >= split_bytes &&
+	       trial->pending_cache_bytes >= trial->driver_bytes;
+}
+
+bool trial_was_retry(const struct model *m, const struct trial *trial, uint8_t slot)
+{
+	if (!trial->has_obtained || trial->slot != slot)
+		return false;
+	if (trial->failed_calls)
+		return !was_partial_flush(m, trial);
+	return trial->pending_cache_bytes && !configuration(m, "garbage_collection_threshold") &&
+	       stacks_have_same_python(m, trial->flush_stack, trial->obtained_stack);
+}

@@ -1,0 +1,30 @@
+/* One decoded event: what the ring, the windows and the chunks all hold, in the form that every consumer
+ * takes. Field meanings: <memtrace/trace.h>. */
+#ifndef MT_TRACE_EVENT_H
+#define MT_TRACE_EVENT_H
+
+#include <memtrace/trace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event {
+	uint64_t sequence; /* the ticket */
+	uint64_t time_ns;  /* since the start of the trace */
+	uint64_t address;
+	uint64_t bytes;
+	uint64_t extra;
+	uint64_t stream;
+	uint32_t stack;
+	uint32_t thread;
+	enum memtrace_what what;
+	enum memtrace_space space;
+	uint8_t device;
+	uint8_t flags;
+	int32_t status;
+};
+
+/* The name in `memtrace dump --json`; never NULL ("unknown" for a value outside the enum). */
+const char *event_what_name(unsigned what);
+const char *event_space_name(unsigned space);
+
+#endif

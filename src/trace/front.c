@@ -1,0 +1,143 @@
+/* Owns the making of a trace file: its layout, the mapped front and the header. Everything is complete and
+ * readable before the file is seen under its name by anyone who waits for events. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+
+#include "trace/writer.h"
+#include "trace/writer_private.h"
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Reads a small file of /proc; "" on failure. */
+static void read_small(const char *path, char *buffer, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, buffer, bytes - 1);
+	buffer[got > 0 ? got : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Field 22 of /proc/self/stat; the name in field 2 may hold anything, so count from its last bracket. */
+static uint64_t own_start_ticks(void)
+{
+	char stat[1024];
+	read_small("/proc/self/stat", stat, sizeof stat);
+	const char *at = strrchr(stat, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	uint64_t ticks = 0;
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		ticks = ticks * 10 + (uint64_t)(*at - '0');
+	return ticks;
+}
+
+static void header_init(struct memtrace_header *header)
+{
+	memcpy(header->magic, MEMTRACE_MAGIC, sizeof header->magic);
+	header->version = MEMTRACE_VERSION;
+	header->pid = (uint32_t)getpid();
+	header->start_realtime_ns = now_ns(CLOCK_REALTIME);
+	header->start_monotonic_ns = now_ns(CLOCK_MONOTONIC);
+	header->pid_start_ticks = own_start_ticks();
+	read_small("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
+	header->boot_id[strcspn(header->boot_id, "\n")] = 0;
+	strcpy(header->producer, "memtrace " MEMTRACE_RELEASE);
+	header->live_offset = MEMTRACE_PAGE;
+	header->ring_offset = 2 * MEMTRACE_PAGE;
+	header->ring_slots = WRITER_RING_SLOTS;
+	header->definitions_offset = header->ring_offset + WRITER_RING_SLOTS * sizeof(struct memtrace_slot);
+	header->definitions_bytes = WRITER_DEFINITIONS_BYTES;
+	header->events_offset = header->definitions_offset + header->definitions_bytes;
+	header->events_bytes = MEMTRACE_PAGE + WRITER_ROWS_BYTES + WRITER_TIMES_BYTES;
+	header->times_offset = MEMTRACE_PAGE + WRITER_ROWS_BYTES;
+	header->chunks_offset = header->events_offset + header->events_bytes;
+	header->end_offset = header->chunks_offset;
+}
+
+static void front_locate(struct writer *writer, const struct memtrace_header *header)
+{
+	char *front = writer->front;
+	writer->header = (void *)front;
+	writer->live = (void *)(front + header->live_offset);
+	writer->ring = (void *)(front + header->ring_offset);
+	writer->half_bytes = header->definitions_bytes / 2 - sizeof(struct memtrace_definitions_window);
+	for (unsigned i = 0; i < 2; i++)
+		writer->halves[i] = (void *)(front + header->definitions_offset + i * (header->definitions_bytes / 2));
+	writer->window = (void *)(front + header->events_offset);
+	writer->rows = (uint8_t *)(writer->window + 1);
+	writer->times = (uint8_t *)front + header->events_offset + header->times_offset;
+}
+
+/* Memory for compression: fixed in size, from mmap, so that zstd never calls the program's malloc. */
+static int compressor_create(struct writer *writer)
+{
+	writer->scratch_bytes = sizeof(struct memtrace_chunk) +
+				ZSTD_compressBound(WRITER_ROWS_BYTES + WRITER_TIMES_BYTES);
+	writer->zstd_bytes = ZSTD_estimateCCtxSize(WRITER_ZSTD_LEVEL);
+	size_t bytes = writer->zstd_bytes + writer->scratch_bytes;
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	madvise(memory, bytes, MADV_DONTFORK);
+	writer->zstd_memory = memory;
+	writer->scratch = memory + writer->zstd_bytes;
+	writer->zstd = ZSTD_initStaticCCtx(memory, writer->zstd_bytes);
+	return writer->zstd ? 0 : -ENOMEM;
+}
+
+static int front_map(struct writer *writer, const struct memtrace_header *header)
+{
+	writer->front_bytes = header->chunks_offset;
+	int error = sink_reserve(&writer->sink, 0, writer->front_bytes);
+	if (error)
+		return error;
+	writer->front = mmap(NULL, writer->front_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			     writer->sink.fd, 0);
+	if (writer->front == MAP_FAILED) {
+		writer->front = NULL;
+		return -errno;
+	}
+	madvise(writer->front, writer->front_bytes, MADV_DONTFORK);
+	return 0;
+}
+
+int writer_create(struct writer *writer, const char *path)
+{
+	struct memtrace_header header = { .pid = 0 };
+	memset(writer, 0, sizeof *writer);
+	int error = sink_create(&writer->sink, path);
+	if (error)
+		return error;
+	header_init(&header);
+	error = front_map(writer, &header);
+	if (!error)
+		error = compressor_create(writer);
+	if (error) {
+		unlink(path);
+		if (writer->front)
+			munmap(writer->front, writer->front_bytes);
+		sink_close(&writer->sink);
+		return error;
+	}
+	front_locate(writer, &header);
+	writer->live->status = -1;
+	writer->halves[0]->order = writer->half_order = 1;
+	__atomic_store_n(&writer->halves[0]->state, 1, __ATOMIC_RELEASE);
+	rows_encoder_reset(&writer->encoder, 0, 0);
+	memcpy(writer->header, &header, sizeof header);
+	return 0;
+}

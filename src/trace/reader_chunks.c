@@ -1,0 +1,160 @@
+/* Chunks: found, checked, unpacked. Owns: the list of events chunks and the one chunk in hand. Must
+ * never believe a length before it has been compared with what is there, nor unpack more than
+ * MEMTRACE_RAW_MAX. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "trace/reader_private.h"
+
+#define EVENT_BYTES_MIN 5 /* of a row and its time, at least */
+
+/* Grows a buffer without keeping its content. */
+static bool ensure(unsigned char **buffer, size_t *capacity, size_t bytes)
+{
+	bytes = bytes ? bytes : 1; /* never NULL */
+	if (bytes <= *capacity)
+		return true;
+	free(*buffer);
+	*buffer = malloc(bytes);
+	*capacity = *buffer ? bytes : 0;
+	return *buffer;
+}
+
+/* What is wrong with the lengths and sequences of a chunk, NULL if nothing is. */
+static const char *impossible_head(const struct memtrace_chunk *head)
+{
+	if (head->magic != MEMTRACE_CHUNK_MAGIC)
+		return "there is no chunk";
+	if (head->raw_bytes > MEMTRACE_RAW_MAX ||
+	    head->stored_bytes > ZSTD_COMPRESSBOUND(MEMTRACE_RAW_MAX))
+		return "impossible lengths";
+	if (head->kind != MEMTRACE_CHUNK_EVENTS || head->version != 1)
+		return 0;
+	if (head->rows_bytes > head->raw_bytes || head->count > head->raw_bytes / EVENT_BYTES_MIN)
+		return "impossible lengths";
+	if (head->last_sequence < head->first_sequence || head->last_sequence >= SEQUENCE_MAX)
+		return "impossible sequences";
+	return 0;
+}
+
+static uint64_t checksum_of(const struct memtrace_chunk *head, const unsigned char *stored)
+{
+	struct memtrace_chunk plain = *head;
+	plain.checksum = 0;
+	uint64_t h = memtrace_checksum(sizeof plain, &plain, sizeof plain);
+	return memtrace_checksum(h, stored, head->stored_bytes);
+}
+
+/* Reads the chunk at its offset into `stored`. NULL, or what is wrong with it. */
+static const char *read_chunk(struct trace *trace, struct chunk_ref *chunk)
+{
+	struct chunks *chunks = &trace->chunks;
+	struct memtrace_chunk *head = &chunk->head;
+	if (file_read(trace, head, sizeof *head, chunk->offset) != sizeof *head)
+		return errno ? "cannot be read" : "the file ends";
+	const char *reason = impossible_head(head);
+	if (reason)
+		return reason;
+	if (!ensure(&chunks->stored, &chunks->stored_capacity, head->stored_bytes))
+		return "out of memory";
+	if (file_read(trace, chunks->stored, head->stored_bytes, chunk->offset + sizeof *head) !=
+	    head->stored_bytes)
+		return errno ? "cannot be read" : "the file ends inside it";
+	return checksum_of(head, chunks->stored) == head->checksum ? 0 : "wrong checksum";
+}
+
+static const unsigned char *unpack(struct chunks *chunks, const struct memtrace_chunk *head)
+{
+	if (!chunks->context)
+		chunks->context = ZSTD_createDCtx();
+	if (!chunks->context || !ensure(&chunks->raw, &chunks->raw_capacity, head->raw_bytes))
+		return 0;
+	size_t got = ZSTD_decompressDCtx(chunks->context, chunks->raw, head->raw_bytes,
+					 chunks->stored, head->stored_bytes);
+	return got == head->raw_bytes ? chunks->raw : 0;
+}
+
+const unsigned char *chunk_load(struct trace *trace, const struct chunk_ref *chunk)
+{
+	struct chunk_ref again = {.offset = chunk->offset};
+	const char *reason = read_chunk(trace, &again);
+	if (!reason && again.head.checksum != chunk->head.checksum)
+		reason = "changed while it was read";
+	const unsigned char *raw = reason ? 0 : unpack(&trace->chunks, &chunk->head);
+	if (!raw)
+		reader_is_torn(trace, "chunk at %llu: %s", (unsigned long long)chunk->offset,
+			       reason ? reason : "cannot be unpacked");
+	return raw;
+}
+
+static bool append(struct chunks *chunks, const struct chunk_ref *chunk)
+{
+	if (chunks->count == chunks->capacity) {
+		size_t capacity = chunks->capacity ? chunks->capacity * 2 : 64;
+		struct chunk_ref *list = realloc(chunks->list, capacity * sizeof *list);
+		if (!list)
+			return false;
+		chunks->list = list;
+		chunks->capacity = capacity;
+	}
+	chunks->list[chunks->count++] = *chunk;
+	return true;
+}
+
+static void take_definitions(struct trace *trace, const struct chunk_ref *chunk)
+{
+	const unsigned char *raw = 0;
+	if (chunk->head.raw_bytes <= trace->definitions_left_bytes)
+		raw = unpack(&trace->chunks, &chunk->head);
+	if (raw)
+		definitions_add_chunk(trace, chunk, raw);
+	else
+		reader_is_torn(trace, "definitions at %llu: cannot be unpacked",
+			       (unsigned long long)chunk->offset);
+}
+
+/* Kinds and versions that are not known are passed over; events in them show as a gap. */
+static void take_chunk(struct trace *trace, const struct chunk_ref *chunk, bool with_events)
+{
+	if (chunk->head.version != 1)
+		return;
+	if (chunk->head.kind == MEMTRACE_CHUNK_DEFINITIONS)
+		take_definitions(trace, chunk);
+	else if (chunk->head.kind == MEMTRACE_CHUNK_EVENTS && with_events &&
+		 !append(&trace->chunks, chunk))
+		reader_is_torn(trace, "chunk at %llu: out of memory",
+			       (unsigned long long)chunk->offset);
+}
+
+/* Goes on from where the last scan ended. Beyond the end that the header names there may be a chunk
+ * that is complete but was not counted before the process died; anything else is no damage. */
+void chunks_scan(struct trace *trace, bool with_events)
+{
+	struct chunks *chunks = &trace->chunks;
+	if (!chunks->end_offset)
+		chunks->end_offset = trace->header.chunks_offset;
+	while (!chunks->is_closed) {
+		struct chunk_ref chunk = {.offset = chunks->end_offset};
+		const char *reason = read_chunk(trace, &chunk);
+		if (reason && chunk.offset >= trace->header.end_offset)
+			return;
+		if (reason) {
+			reader_is_torn(trace, "chunk at %llu: %s", (unsigned long long)chunk.offset,
+				       reason);
+			chunks->is_closed = true;
+			return;
+		}
+		take_chunk(trace, &chunk, with_events);
+		chunks->end_offset +=
+			(sizeof chunk.head + (uint64_t)chunk.head.stored_bytes + 7) / 8 * 8;
+	}
+}
+
+void chunks_release(struct trace *trace)
+{
+	free(trace->chunks.list);
+	free(trace->chunks.stored);
+	free(trace->chunks.raw);
+	ZSTD_freeDCtx(trace->chunks.context);
+}

@@ -1,0 +1,100 @@
+/* What the files of the reader share. Each group names the .c file that defines it. */
+#ifndef MT_TRACE_READER_PRIVATE_H
+#define MT_TRACE_READER_PRIVATE_H
+
+#include <stddef.h>
+#include <zstd.h>
+
+#include "base/text.h"
+#include "trace/reader.h"
+#include "trace/rows.h"
+
+/* Sequences above are damage: no process takes so many tickets. Sums with them do not wrap. */
+#define SEQUENCE_MAX ((uint64_t)1 << 62)
+
+#define COPY_ATTEMPTS 16 /* while the traced process writes to what is being copied */
+
+struct chunk_ref {
+	uint64_t offset;
+	struct memtrace_chunk head;
+};
+
+struct chunks { /* of events, in file order; definitions are decoded while the list is made */
+	struct chunk_ref *list;
+	size_t count, capacity;
+	uint64_t end_offset; /* of the last good chunk */
+	bool is_closed;      /* a bad chunk: nothing after it is read */
+	ZSTD_DCtx *context;
+	unsigned char *stored, *raw; /* of the one chunk in hand */
+	size_t stored_capacity, raw_capacity;
+};
+
+struct window {
+	struct memtrace_events_window head;
+	unsigned char *rows, *times;
+};
+
+struct ring {
+	struct memtrace_slot *slots; /* of the tickets [first, first + count), in that order */
+	uint64_t first, count;
+	uint64_t trusted_from; /* earlier slots may have been overwritten during the copy */
+};
+
+#define BLOCKS_KNOWN 4
+
+struct known_block { /* a definitions chunk, to be recognised in a half of the window */
+	uint64_t bytes, checksum;
+};
+
+enum source { SOURCE_CHUNKS, SOURCE_WINDOW, SOURCE_RING, SOURCE_NONE };
+
+struct trace {
+	char *path;
+	int fd;
+	struct memtrace_header header; /* checked */
+	struct memtrace_live live;
+	struct trace_facts facts;
+	struct defs *defs;
+	uint64_t definitions_left_bytes; /* that may still be unpacked */
+	struct known_block known[BLOCKS_KNOWN];
+	size_t known_count; /* in all; the last BLOCKS_KNOWN are kept */
+	struct chunks chunks;
+	struct window window;
+	struct ring ring;
+
+	enum source source;
+	size_t chunk_next;  /* index into the list */
+	uint64_t ring_next; /* index into the copy */
+	uint64_t rows_left; /* of the chunk or window in hand */
+	uint64_t rows_last; /* the highest sequence that it may hold */
+	uint64_t next;      /* the lowest sequence not seen yet */
+	uint64_t gaps;      /* sequences passed over */
+	struct rows_decoder rows;
+};
+
+/* reader_file.c: all functions that give an int return 0, or -1 with the reason in `why`. */
+int file_open(struct trace *, const char *path, struct text *why);
+/* What was read; the rest is zeroed, and errno says why there is one: 0, the file ends. */
+size_t file_read(const struct trace *, void *buffer, size_t bytes, uint64_t offset);
+int header_read(struct trace *, struct text *why);
+
+/* reader_front.c: 0 or -ENOMEM. */
+int front_copy(struct trace *);
+
+/* reader_defs.c */
+void definitions_add_chunk(struct trace *, const struct chunk_ref *, const unsigned char *raw);
+int definitions_add_window(struct trace *); /* 0 or -ENOMEM */
+
+/* reader_chunks.c */
+void chunks_scan(struct trace *, bool with_events);
+/* The raw content of a listed chunk, valid until the next call. NULL: it cannot be unpacked. */
+const unsigned char *chunk_load(struct trace *, const struct chunk_ref *);
+void chunks_release(struct trace *);
+
+/* reader_process.c */
+bool process_is_running(const struct memtrace_header *);
+
+/* reader.c: the first reason stays. */
+void reader_is_torn(struct trace *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,122 @@
+/* Owns our system calls on files. It must never let one of them kill, block for long, or write into a file that
+ * is not ours. */
+#include "trace/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct quiet { /* signals that were blocked around a call */
+	sigset_t before;
+	sigset_t added; /* those that the thread had not blocked and that were not pending */
+};
+
+static void quiet_begin(struct quiet *quiet)
+{
+	sigset_t both, pending;
+	sigemptyset(&both);
+	sigaddset(&both, SIGXFSZ);
+	sigaddset(&both, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &both, &quiet->before);
+	sigemptyset(&quiet->added);
+	for (const int *signal = (const int[]){ SIGXFSZ, SIGPIPE, 0 }; *signal; signal++)
+		if (!sigismember(&quiet->before, *signal) && !sigismember(&pending, *signal))
+			sigaddset(&quiet->added, *signal);
+}
+
+static void quiet_end(struct quiet *quiet)
+{
+	int saved = errno;
+	const struct timespec none = { 0, 0 };
+	while (sigtimedwait(&quiet->added, NULL, &none) > 0)
+		continue;
+	pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+	errno = saved;
+}
+
+int sink_create(struct sink *sink, const char *path)
+{
+	struct stat facts;
+	sink->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (sink->fd < 0)
+		return -errno;
+	if (fstat(sink->fd, &facts)) {
+		int error = -errno;
+		close(sink->fd);
+		sink->fd = -1;
+		return error;
+	}
+	sink->device = facts.st_dev;
+	sink->inode = facts.st_ino;
+	return 0;
+}
+
+int sink_is_ours(const struct sink *sink)
+{
+	struct stat facts;
+	return sink->fd >= 0 && !fstat(sink->fd, &facts) && facts.st_dev == sink->device &&
+	       facts.st_ino == sink->inode;
+}
+
+int sink_reserve(struct sink *sink, uint64_t offset, uint64_t bytes)
+{
+	struct quiet quiet;
+	quiet_begin(&quiet);
+	int error = posix_fallocate(sink->fd, (off_t)offset, (off_t)bytes);
+	quiet_end(&quiet);
+	return -error;
+}
+
+static int write_all(int fd, const char *data, size_t bytes, uint64_t offset)
+{
+	while (bytes) {
+		ssize_t done = pwrite(fd, data, bytes, (off_t)offset);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		data += done;
+		bytes -= (size_t)done;
+		offset += (uint64_t)done;
+	}
+	return 0;
+}
+
+int sink_write(struct sink *sink, const void *data, size_t bytes, uint64_t offset)
+{
+	struct quiet quiet;
+	if (!sink_is_ours(sink))
+		return -EBADF;
+	quiet_begin(&quiet);
+	int error = write_all(sink->fd, data, bytes, offset);
+	quiet_end(&quiet);
+	return error;
+}
+
+void sink_punch(struct sink *sink, uint64_t offset, uint64_t bytes)
+{
+	if (sink_is_ours(sink))
+		(void)!fallocate(sink->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
+}
+
+void sink_close(struct sink *sink)
+{
+	if (sink_is_ours(sink))
+		close(sink->fd);
+	sink->fd = -1;
+}
+
+void sink_say(int fd, const char *data, size_t bytes)
+{
+	struct quiet quiet;
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	quiet_begin(&quiet);
+	if (poll(&ready, 1, 1000) == 1 && !(ready.revents & (POLLERR | POLLNVAL)))
+		(void)!write(fd, data, bytes);
+	quiet_end(&quiet);
+}

@@ -1,0 +1,64 @@
+/* Writes a trace file: makes it, maps its front, and moves events and definitions from the mapped windows into
+ * compressed chunks. Two kinds of callers: hooks store definitions (writer_define, serialised by the caller's
+ * own lock); everything else is the dump thread's, or whoever drains in its place: one thread at a time. */
+#ifndef MT_TRACE_WRITER_H
+#define MT_TRACE_WRITER_H
+
+#include <memtrace/trace.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+#include "trace/rows.h"
+#include "trace/sink.h"
+
+#define WRITER_RING_SLOTS (1u << 16)
+#define WRITER_DEFINITIONS_BYTES (512u << 10) /* both halves */
+#define WRITER_ROWS_BYTES (768u << 10)
+#define WRITER_TIMES_BYTES (256u << 10)
+
+struct writer {
+	struct sink sink;
+	char *front; /* mapped, shared; DONTFORK */
+	uint64_t front_bytes;
+	struct memtrace_header *header;
+	struct memtrace_live *live;
+	struct memtrace_slot *ring;
+	struct memtrace_definitions_window *halves[2];
+	uint64_t half_bytes; /* room for records in one */
+	unsigned open_half;  /* that writer_define fills */
+	uint32_t half_order;
+	struct memtrace_events_window *window;
+	uint8_t *rows, *times;
+	struct rows_encoder encoder;
+	void *zstd;        /* compression context in memory of our own */
+	void *zstd_memory;
+	size_t zstd_bytes;
+	char *scratch;     /* one compressed chunk with its header */
+	size_t scratch_bytes;
+	uint64_t next_sequence;
+	int error;         /* -errno of the first failed write: events are no longer stored */
+};
+
+/* Makes `path` (which must not exist) with a complete, readable front. 0 or -errno; on failure nothing of it is
+ * left. Takes the process's facts for the header itself. */
+int writer_create(struct writer *, const char *path);
+
+/* Appends a definition record to the open half. 0, or -EAGAIN when both halves are full: the caller may wait for
+ * the dump thread and try again. Caller's lock. */
+int writer_define(struct writer *, const void *record, size_t bytes);
+
+/* Writes halves that are full as chunks and opens them again. Call it after reading what they hold. */
+void writer_flush_full_halves(struct writer *);
+
+/* Stores one event, in ticket order. After a failed write it only counts (live.unwritten). */
+void writer_add(struct writer *, const struct event *);
+
+/* Empties both windows into chunks, gives the ring's and the windows' blocks back, and marks the end. The front
+ * stays mapped and harmless to threads that still hold pointers into it. */
+void writer_finish(struct writer *, enum memtrace_ended how, int status, uint64_t end_time_ns);
+
+/* Bytes on disk. */
+uint64_t writer_file_bytes(const struct writer *);
+
+#endif
