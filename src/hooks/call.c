@@ -1,0 +1,86 @@
+/* Owns the guard of a traced call and the sentences that notes are made of. The runtime's cudaMalloc contains
+ * the driver's cuMemAlloc and is one allocation: the depth says which is outermost. */
+#include "hooks/call.h"
+
+#include <cuda.h>
+
+#include "recorder/record.h"
+#include "recorder/thread.h"
+
+void call_open(struct call *call, const void *caller)
+{
+	call->caller = caller;
+	call->ticket = UINT64_MAX;
+	call->status = 0;
+	call->saved_errno = 0;
+	call->phase = CALL_BEFORE;
+	call->is_outermost = thread_self.depth++ == 0;
+}
+
+void call_close(struct call *call)
+{
+	(void)call;
+	thread_self.depth--;
+}
+
+void call_note(const struct call *call, struct record *success)
+{
+	success->status = call->status;
+	success->caller = call->caller;
+	if (thread_self.capturing)
+		success->flags |= MEMTRACE_CAPTURING;
+	if (call->status) {
+		/* Both APIs number "out of memory" 2. */
+		success->what = call->status == CUDA_ERROR_OUT_OF_MEMORY ? MEMTRACE_OOM : MEMTRACE_FAILED;
+		success->address = 0;
+	}
+	record_event(success);
+}
+
+void call_note_alloc(const struct call *call, enum memtrace_space space, uint8_t device, uint64_t address,
+		     uint64_t bytes, uint64_t stream)
+{
+	if (!call->status && !address)
+		return;
+	struct record record = { .what = MEMTRACE_ALLOC,
+				 .space = space,
+				 .device = device,
+				 .address = address,
+				 .bytes = bytes,
+				 .stream = stream };
+	call_note(call, &record);
+}
+
+void call_note_free(struct call *call, enum memtrace_what what, enum memtrace_space space, uint64_t address,
+		    uint64_t bytes, uint64_t stream)
+{
+	struct record record = { .what = what,
+				 .space = space,
+				 .device = MEMTRACE_DEVICE_UNKNOWN,
+				 .address = address,
+				 .bytes = bytes,
+				 .stream = stream,
+				 .caller = call->caller,
+				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0 };
+	if (call->phase == CALL_BEFORE) {
+		if (address)
+			call->ticket = record_event(&record);
+		return;
+	}
+	if (call->ticket == UINT64_MAX)
+		return;
+	record.what = MEMTRACE_FREE_FAILED;
+	record.extra = call->ticket;
+	record.status = call->status;
+	record_event(&record);
+}
+
+uint8_t call_device(void)
+{
+	return thread_self.device_known ? thread_self.device : MEMTRACE_DEVICE_UNKNOWN;
+}
+
+uint8_t call_runtime_device(void)
+{
+	return thread_self.device_known ? thread_self.device : 0;
+}

@@ -1,0 +1,166 @@
+/* Interposes the loader's own look-ups. dlsym, dlvsym, dlopen, dlmopen and dlclose keep the caller's identity by
+ * a tail jump: RTLD_NEXT and a library's RUNPATH are counted from the object that called, and nothing of ours
+ * runs after dlopen. x86-64 only. It must never answer a name that is not CUDA's. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "recorder/elf.h"
+#include "hooks/lookup.h"
+#include "recorder/record.h"
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* Read by the assembly below; found at first use, which may be before our constructor. */
+HIDDEN void *(*loader_dlsym)(void *, const char *);
+HIDDEN void *(*loader_dlvsym)(void *, const char *, const char *);
+HIDDEN void *(*loader_dlopen)(const char *, int);
+HIDDEN void *(*loader_dlmopen)(Lmid_t, const char *, int);
+HIDDEN int (*loader_dlclose)(void *);
+
+/* Called by the assembly. */
+HIDDEN int loader_route_dlsym(void *handle, const char *name, void **answer);
+HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *version, void **answer);
+HIDDEN void loader_before_dlopen(const char *file, int flags);
+HIDDEN void loader_before_dlmopen(Lmid_t space, const char *file, int flags);
+HIDDEN void loader_before_dlclose(void *handle);
+
+static void *find_libc(const char *name)
+{
+	void *found = elf_find_in("libc.so.6", name, NULL);
+	return found ? found : elf_find_in("libdl.so.2", name, NULL); /* before glibc 2.34 */
+}
+
+static void find_real(void)
+{
+	if (loader_dlclose)
+		return;
+	loader_dlsym = find_libc("dlsym");
+	loader_dlvsym = find_libc("dlvsym");
+	loader_dlopen = find_libc("dlopen");
+	loader_dlmopen = find_libc("dlmopen");
+	loader_dlclose = find_libc("dlclose");
+}
+
+/* A handle that surely does not define a CUDA name: the loader's own NULL and dlerror() come from it. */
+static void *handle_without_cuda(void)
+{
+	return (void *)elf_object_of((const void *)loader_dlsym);
+}
+
+/* The whole process: our own exports must not make CUDA appear where nobody else has it. */
+static bool route_default(const char *name, void **answer)
+{
+	bool is_ours = lookup_is_exported_plain(name);
+	if (is_ours && !elf_find_anywhere(name, NULL)) {
+		*answer = loader_dlsym(handle_without_cuda(), name);
+		return true;
+	}
+	void *found = loader_dlsym(RTLD_DEFAULT, name);
+	if (!found)
+		return false; /* perhaps in the caller's own scope: ask again as the caller */
+	*answer = lookup_substitute(name, found);
+	return true;
+}
+
+/* A handle whose search order leads to our own export (the main program's): as if we were not there. */
+static void *without_us(const char *name, void *found)
+{
+	if (!lookup_is_own(found))
+		return lookup_substitute(name, found);
+	if (elf_find_anywhere(name, NULL))
+		return found;
+	return loader_dlsym(handle_without_cuda(), name);
+}
+
+/* 1: *answer is the result; 0: jump on to the real function. */
+HIDDEN int loader_route_dlsym(void *handle, const char *name, void **answer)
+{
+	find_real();
+	if (handle == RTLD_NEXT || !lookup_is_cuda_name(name))
+		return 0;
+	if (handle == RTLD_DEFAULT)
+		return route_default(name, answer);
+	*answer = without_us(name, loader_dlsym(handle, name));
+	return 1;
+}
+
+HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *version, void **answer)
+{
+	find_real();
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || !lookup_is_cuda_name(name))
+		return 0;
+	*answer = lookup_substitute(name, loader_dlvsym(handle, name, version));
+	return 1;
+}
+
+HIDDEN void loader_before_dlopen(const char *file, int flags)
+{
+	(void)file;
+	find_real();
+	record_loader_changed();
+	if (flags & RTLD_DEEPBIND)
+		record_blind(RECORD_BLIND_DEEPBIND);
+}
+
+HIDDEN void loader_before_dlmopen(Lmid_t space, const char *file, int flags)
+{
+	(void)file;
+	find_real();
+	record_loader_changed();
+	if (flags & RTLD_DEEPBIND)
+		record_blind(RECORD_BLIND_DEEPBIND);
+	if (space != LM_ID_BASE)
+		record_blind(RECORD_BLIND_DLMOPEN);
+}
+
+HIDDEN void loader_before_dlclose(void *handle)
+{
+	(void)handle;
+	find_real();
+	record_loader_changed();
+	lookup_forget();
+}
+
+/* Arguments are saved around the C part and restored before the jump; %rsp is 16-byte aligned at each call. */
+__asm__(".text\n"
+	".globl dlsym\n.type dlsym,@function\ndlsym:\n"
+	"	push %rdi\n	push %rsi\n	sub $8, %rsp\n"
+	"	mov %rsp, %rdx\n"
+	"	call loader_route_dlsym\n"
+	"	pop %rdx\n	pop %rsi\n	pop %rdi\n"
+	"	test %eax, %eax\n	jne 1f\n"
+	"	jmp *loader_dlsym(%rip)\n"
+	"1:	mov %rdx, %rax\n	ret\n"
+	".size dlsym, .-dlsym\n"
+
+	".globl dlvsym\n.type dlvsym,@function\ndlvsym:\n"
+	"	push %rdi\n	push %rsi\n	push %rdx\n	sub $16, %rsp\n"
+	"	mov %rsp, %rcx\n"
+	"	call loader_route_dlvsym\n"
+	"	mov (%rsp), %rcx\n	add $16, %rsp\n	pop %rdx\n	pop %rsi\n	pop %rdi\n"
+	"	test %eax, %eax\n	jne 1f\n"
+	"	jmp *loader_dlvsym(%rip)\n"
+	"1:	mov %rcx, %rax\n	ret\n"
+	".size dlvsym, .-dlvsym\n"
+
+	".globl dlopen\n.type dlopen,@function\ndlopen:\n"
+	"	push %rdi\n	push %rsi\n	sub $8, %rsp\n"
+	"	call loader_before_dlopen\n"
+	"	add $8, %rsp\n	pop %rsi\n	pop %rdi\n"
+	"	jmp *loader_dlopen(%rip)\n"
+	".size dlopen, .-dlopen\n"
+
+	".globl dlmopen\n.type dlmopen,@function\ndlmopen:\n"
+	"	push %rdi\n	push %rsi\n	push %rdx\n"
+	"	call loader_before_dlmopen\n"
+	"	pop %rdx\n	pop %rsi\n	pop %rdi\n"
+	"	jmp *loader_dlmopen(%rip)\n"
+	".size dlmopen, .-dlmopen\n"
+
+	".globl dlclose\n.type dlclose,@function\ndlclose:\n"
+	"	push %rdi\n"
+	"	call loader_before_dlclose\n"
+	"	pop %rdi\n"
+	"	jmp *loader_dlclose(%rip)\n"
+	".size dlclose, .-dlclose\n");

@@ -1,0 +1,175 @@
+/* What calls about stream-ordered memory and its pools mean. How a pool grows is the driver's secret: nothing
+ * here guesses it; the figures that the program itself reads from a pool are recorded instead. */
+#include "hooks/rows.h"
+#include "recorder/record.h"
+
+static uint64_t bits_of(const void *handle)
+{
+	return (uint64_t)(uintptr_t)handle;
+}
+
+void note_cuMemAllocAsync(struct call *call, CUdeviceptr *pointer, size_t bytes, CUstream stream)
+{
+	call_note_alloc(call, MEMTRACE_SPACE_STREAM, call_device(), call->status ? 0 : *pointer, bytes,
+			bits_of(stream));
+}
+
+void note_cudaMallocAsync(struct call *call, void **pointer, size_t bytes, cudaStream_t stream)
+{
+	uint64_t address = call->status ? 0 : bits_of(*pointer);
+	call_note_alloc(call, MEMTRACE_SPACE_STREAM, call_runtime_device(), address, bytes, bits_of(stream));
+}
+
+static void note_from_pool(struct call *call, uint8_t device, const void *pointer, size_t bytes, const void *pool,
+			   const void *stream)
+{
+	struct record record = { .what = MEMTRACE_ALLOC,
+				 .space = MEMTRACE_SPACE_STREAM,
+				 .device = device,
+				 .flags = MEMTRACE_ASYNC_POOL,
+				 .address = bits_of(pointer),
+				 .bytes = bytes,
+				 .extra = bits_of(pool),
+				 .stream = bits_of(stream) };
+	if (call->status || pointer)
+		call_note(call, &record);
+}
+
+void note_cuMemAllocFromPoolAsync(struct call *call, CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool,
+				  CUstream stream)
+{
+	note_from_pool(call, call_device(), call->status ? NULL : (void *)*pointer, bytes, pool, stream);
+}
+
+void note_cudaMallocFromPoolAsync(struct call *call, void **pointer, size_t bytes, cudaMemPool_t pool,
+				  cudaStream_t stream)
+{
+	note_from_pool(call, call_runtime_device(), call->status ? NULL : *pointer, bytes, pool, stream);
+}
+
+void note_cuMemFreeAsync(struct call *call, CUdeviceptr pointer, CUstream stream)
+{
+	call_note_free(call, MEMTRACE_FREE, MEMTRACE_SPACE_STREAM, pointer, 0, bits_of(stream));
+}
+
+void note_cudaFreeAsync(struct call *call, void *pointer, cudaStream_t stream)
+{
+	call_note_free(call, MEMTRACE_FREE, MEMTRACE_SPACE_STREAM, bits_of(pointer), 0, bits_of(stream));
+}
+
+static void note_pool(struct call *call, enum memtrace_what what, uint8_t device, const void *pool, uint64_t bytes,
+		      uint64_t extra)
+{
+	struct record record = { .what = what,
+				 .space = MEMTRACE_SPACE_STREAM,
+				 .device = device,
+				 .address = bits_of(pool),
+				 .bytes = bytes,
+				 .extra = extra };
+	if (!call->status)
+		call_note(call, &record);
+}
+
+static uint8_t device_of_location(CUmemLocationType type, int id)
+{
+	return type == CU_MEM_LOCATION_TYPE_DEVICE ? (uint8_t)id : MEMTRACE_DEVICE_HOST;
+}
+
+void note_cuMemPoolCreate(struct call *call, CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+	if (call->status)
+		return;
+	uint8_t device = device_of_location(properties->location.type, properties->location.id);
+	note_pool(call, MEMTRACE_POOL_CREATE, device, *pool, 0, 0);
+}
+
+void note_cuMemPoolDestroy(struct call *call, CUmemoryPool pool)
+{
+	call_note_free(call, MEMTRACE_POOL_DESTROY, MEMTRACE_SPACE_STREAM, bits_of(pool), 0, 0);
+}
+
+void note_cuMemPoolTrimTo(struct call *call, CUmemoryPool pool, size_t keep)
+{
+	note_pool(call, MEMTRACE_POOL_TRIM, MEMTRACE_DEVICE_UNKNOWN, pool, keep, 0);
+}
+
+/* The first attributes are ints (reuse policies); from the release threshold on they are 64-bit sizes. */
+static uint64_t attribute_value(int attribute, const void *value)
+{
+	return attribute >= CU_MEMPOOL_ATTR_RELEASE_THRESHOLD ? *(const uint64_t *)value :
+								(uint64_t) * (const int *)value;
+}
+
+void note_cuMemPoolSetAttribute(struct call *call, CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+	if (!call->status)
+		note_pool(call, MEMTRACE_POOL_SET, MEMTRACE_DEVICE_UNKNOWN, pool,
+			  attribute_value((int)attribute, value), attribute);
+}
+
+void note_cuMemPoolGetAttribute(struct call *call, CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+	if (!call->status)
+		note_pool(call, MEMTRACE_POOL_READ, MEMTRACE_DEVICE_UNKNOWN, pool,
+			  attribute_value((int)attribute, value), attribute);
+}
+
+void note_cuDeviceGetDefaultMemPool(struct call *call, CUmemoryPool *pool, CUdevice device)
+{
+	if (!call->status)
+		note_pool(call, MEMTRACE_POOL_CREATE, (uint8_t)device, *pool, 0, 1);
+}
+
+void note_cuDeviceGetMemPool(struct call *call, CUmemoryPool *pool, CUdevice device)
+{
+	if (!call->status)
+		note_pool(call, MEMTRACE_POOL_CREATE, (uint8_t)device, *pool, 0, 2);
+}
+
+void note_cuDeviceSetMemPool(struct call *call, CUdevice device, CUmemoryPool pool)
+{
+	note_pool(call, MEMTRACE_POOL_CREATE, (uint8_t)device, pool, 0, 2);
+}
+
+void note_cudaMemPoolCreate(struct call *call, cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
+{
+	if (call->status)
+		return;
+	uint8_t device = device_of_location((CUmemLocationType)properties->location.type, properties->location.id);
+	note_pool(call, MEMTRACE_POOL_CREATE, device, *pool, 0, 0);
+}
+
+void note_cudaMemPoolDestroy(struct call *call, cudaMemPool_t pool)
+{
+	note_cuMemPoolDestroy(call, pool);
+}
+
+void note_cudaMemPoolTrimTo(struct call *call, cudaMemPool_t pool, size_t keep)
+{
+	note_cuMemPoolTrimTo(call, pool, keep);
+}
+
+void note_cudaMemPoolSetAttribute(struct call *call, cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
+{
+	note_cuMemPoolSetAttribute(call, pool, (CUmemPool_attribute)attribute, value);
+}
+
+void note_cudaMemPoolGetAttribute(struct call *call, cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
+{
+	note_cuMemPoolGetAttribute(call, pool, (CUmemPool_attribute)attribute, value);
+}
+
+void note_cudaDeviceGetDefaultMemPool(struct call *call, cudaMemPool_t *pool, int device)
+{
+	note_cuDeviceGetDefaultMemPool(call, pool, device);
+}
+
+void note_cudaDeviceGetMemPool(struct call *call, cudaMemPool_t *pool, int device)
+{
+	note_cuDeviceGetMemPool(call, pool, device);
+}
+
+void note_cudaDeviceSetMemPool(struct call *call, int device, cudaMemPool_t pool)
+{
+	note_cuDeviceSetMemPool(call, device, pool);
+}

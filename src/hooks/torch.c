@@ -1,0 +1,161 @@
+/* What PyTorch's caching allocator says: every block it hands out or takes back, and that it gives up. The
+ * functions are C++ and may throw, so nothing here raises the guard or holds anything across the real call.
+ * They are called under the allocator's device lock: no GIL, no CUDA, no call back into the allocator.
+ * c10::Device is two bytes {type, index}, passed in the low bits of a register whose rest is garbage. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recorder/elf.h"
+#include "recorder/record.h"
+#include "recorder/thread.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define DEVICE_CUDA 1 /* c10::DeviceType; HIP builds say CUDA too */
+#define LARGE_SLACK_BYTES (1u << 20) /* a large block exceeds its request by at most this (CUDACachingAllocator) */
+#define SMALL_BYTES 512
+
+struct c10_stream { /* c10::cuda::CUDAStream, returned in rax:rdx */
+	uint64_t device;
+	int64_t id;
+};
+
+typedef void usage_function(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device);
+typedef void oom_function(int64_t bytes, size_t allocated, size_t reserved, uint64_t device);
+typedef size_t contiguous_function(const int64_t *sizes, size_t dimensions, size_t item, size_t offset);
+typedef size_t strided_function(const int64_t *sizes, size_t dimensions, const int64_t *strides, size_t stride_count,
+				size_t item, size_t offset);
+typedef void resize_function(void *storage, size_t bytes);
+
+/* Real functions are looked for once; `*slot` is written by any thread with the same value. */
+static void *real(void **slot, const char *symbol)
+{
+	void *function = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	if (!function) {
+		function = elf_find_anywhere(symbol, NULL);
+		__atomic_store_n(slot, function, __ATOMIC_RELAXED);
+	}
+	return function;
+}
+
+/* The current stream of the thread: a read of PyTorch's thread-local state, but its first call makes streams
+ * known to the process, which must not happen before the program itself has allocated. */
+static uint64_t current_stream(uint8_t device)
+{
+	static void *slot;
+	if (!record_has_started())
+		return 0;
+	struct c10_stream (*get)(int8_t) = real(&slot, "_ZN3c104cuda20getCurrentCUDAStreamEa");
+	return get ? (uint64_t)get((int8_t)device).id : 0;
+}
+
+/* The request behind a block, if the size computed last on this thread explains it. */
+static uint64_t take_asked(uint64_t block_bytes)
+{
+	uint64_t asked = thread_self.asked_bytes;
+	thread_self.asked_bytes = 0;
+	uint64_t rounded = (asked + SMALL_BYTES - 1) / SMALL_BYTES * SMALL_BYTES;
+	if (!asked || rounded > block_bytes)
+		return 0;
+	return block_bytes - rounded <= (rounded < LARGE_SLACK_BYTES ? 0 : LARGE_SLACK_BYTES) ? asked : 0;
+}
+
+static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t device, const void *caller)
+{
+	if ((uint8_t)device != DEVICE_CUDA || !bytes)
+		return;
+	uint8_t ordinal = (uint8_t)(device >> 8);
+	struct record record = { .what = bytes > 0 ? MEMTRACE_BLOCK_ALLOC : MEMTRACE_BLOCK_FREE,
+				 .space = MEMTRACE_SPACE_BLOCK,
+				 .device = ordinal,
+				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0,
+				 .address = (uint64_t)(uintptr_t)pointer,
+				 .bytes = (uint64_t)(bytes > 0 ? bytes : -bytes),
+				 .caller = caller };
+	if (bytes > 0) {
+		record.extra = take_asked(record.bytes);
+		record.stream = current_stream(ordinal);
+	} else {
+		record.extra = allocated; /* PyTorch's own total: the dump thread compares, the trace does not keep it */
+	}
+	record_event(&record);
+}
+
+static void note_oom(int64_t bytes, uint64_t device, const void *caller)
+{
+	struct record record = { .what = MEMTRACE_BLOCK_OOM,
+				 .space = MEMTRACE_SPACE_BLOCK,
+				 .device = (uint8_t)(device >> 8),
+				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0,
+				 .bytes = (uint64_t)bytes,
+				 .caller = caller };
+	if ((uint8_t)device == DEVICE_CUDA)
+		record_event(&record);
+}
+
+#define USAGE(symbol)                                                                                            \
+	EXPORT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device);    \
+	EXPORT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device)     \
+	{                                                                                                        \
+		static void *slot;                                                                               \
+		note_block(pointer, bytes, allocated, device, __builtin_return_address(0));                      \
+		usage_function *function = (usage_function *)real(&slot, #symbol);                               \
+		if (function)                                                                                    \
+			function(pointer, bytes, allocated, reserved, device);                                   \
+	}
+
+USAGE(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
+USAGE(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
+
+#define OUT_OF_MEMORY(symbol)                                                                                    \
+	EXPORT void symbol(int64_t bytes, size_t allocated, size_t reserved, uint64_t device);                   \
+	EXPORT void symbol(int64_t bytes, size_t allocated, size_t reserved, uint64_t device)                    \
+	{                                                                                                        \
+		static void *slot;                                                                               \
+		note_oom(bytes, device, __builtin_return_address(0));                                            \
+		oom_function *function = (oom_function *)real(&slot, #symbol);                                   \
+		if (function)                                                                                    \
+			function(bytes, allocated, reserved, device);                                            \
+	}
+
+OUT_OF_MEMORY(_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE)
+OUT_OF_MEMORY(_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE)
+
+/* ATen's pure size computations: their result is what the allocation that follows asks for. */
+EXPORT contiguous_function _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm;
+EXPORT strided_function _ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm;
+EXPORT resize_function _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm;
+
+EXPORT size_t _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm(const int64_t *sizes,
+										 size_t dimensions, size_t item,
+										 size_t offset)
+{
+	static void *slot;
+	contiguous_function *function = (contiguous_function *)real(
+		&slot, "_ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm");
+	size_t bytes = function ? function(sizes, dimensions, item, offset) : 0;
+	thread_self.asked_bytes = bytes;
+	return bytes;
+}
+
+EXPORT size_t _ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm(const int64_t *sizes, size_t dimensions,
+									  const int64_t *strides,
+									  size_t stride_count, size_t item,
+									  size_t offset)
+{
+	static void *slot;
+	strided_function *function =
+		(strided_function *)real(&slot, "_ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm");
+	size_t bytes = function ? function(sizes, dimensions, strides, stride_count, item, offset) : 0;
+	thread_self.asked_bytes = bytes;
+	return bytes;
+}
+
+EXPORT void _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm(void *storage, size_t bytes)
+{
+	static void *slot;
+	resize_function *function =
+		(resize_function *)real(&slot, "_ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm");
+	thread_self.asked_bytes = bytes;
+	if (function)
+		function(storage, bytes);
+}

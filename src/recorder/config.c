@@ -1,0 +1,160 @@
+/* Owns the environment variables: one table gives their names, values and meanings. It must never refuse to go
+ * on: a wrong value costs one line and becomes the default. */
+#include "recorder/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "recorder/say.h"
+
+static const char output_default[] = "memtrace.%p";
+
+struct choice {
+	const char *word;
+	bool value;
+};
+
+static const struct option {
+	const char *name;
+	size_t field;
+	bool by_default;
+	struct choice choices[4];
+} options[] = {
+	{ "MEMTRACE", offsetof(struct config, enabled), true, { { "on", true }, { "1", true }, { "off", false }, { "0", false } } },
+	{ "MEMTRACE_STACKS", offsetof(struct config, python_stacks), true, { { "python", true }, { "off", false } } },
+	{ "MEMTRACE_SUMMARY", offsetof(struct config, summary_on_stderr), true, { { "stderr", true }, { "file", false } } },
+	{ "MEMTRACE_LOG", offsetof(struct config, log), false, { { "on", true }, { "off", false } } },
+};
+
+static void complain(const struct option *option, const char *value)
+{
+	char buffer[512];
+	struct text text;
+	text_init_fixed(&text, buffer, sizeof buffer);
+	text_printf(&text, "%s=", option->name);
+	text_add_escaped(&text, value);
+	text_add(&text, " is not known, so it is ignored; use");
+	for (unsigned i = 0; i < 4 && option->choices[i].word; i++)
+		text_printf(&text, "%s %s", i ? "," : "", option->choices[i].word);
+	say(text_string(&text));
+}
+
+static void read_option(struct config *config, const struct option *option)
+{
+	bool *field = (bool *)((char *)config + option->field);
+	const char *value = getenv(option->name);
+	*field = option->by_default;
+	if (!value || !*value)
+		return;
+	for (unsigned i = 0; i < 4 && option->choices[i].word; i++) {
+		if (!strcmp(option->choices[i].word, value)) {
+			*field = option->choices[i].value;
+			return;
+		}
+	}
+	complain(option, value);
+}
+
+const char *config_environment(const char *const *names)
+{
+	for (; *names; names++) {
+		const char *value = getenv(*names);
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+static const char *const rank_names[] = { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", NULL };
+
+static void add_host(struct text *text)
+{
+	char host[256] = "";
+	gethostname(host, sizeof host - 1);
+	text_add(text, host);
+}
+
+static void add_start_time(struct text *text)
+{
+	time_t now = time(NULL);
+	struct tm parts;
+	gmtime_r(&now, &parts);
+	text_printf(text, "%04d%02d%02dT%02d%02d%02d", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+		    parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+/* 0, or the letter after '%' that means nothing. */
+static char expand(struct text *text, const char *template)
+{
+	for (const char *at = template; *at; at++) {
+		if (*at != '%') {
+			text_add_char(text, *at);
+			continue;
+		}
+		const char *rank;
+		switch (*++at) {
+		case 'p': text_printf(text, "%d", (int)getpid()); break;
+		case 'r': rank = config_environment(rank_names); text_add(text, rank ? rank : "0"); break;
+		case 'h': add_host(text); break;
+		case 't': add_start_time(text); break;
+		case '%': text_add_char(text, '%'); break;
+		default: return *at ? *at : '%';
+		}
+	}
+	return 0;
+}
+
+/* "run.mtrace" is taken for "run": the suffix is ours to add. */
+static void strip_suffix(char *output)
+{
+	size_t length = strlen(output), suffix = strlen(".mtrace");
+	if (length > suffix && !strcmp(output + length - suffix, ".mtrace") && output[length - suffix - 1] != '/')
+		output[length - suffix] = 0;
+}
+
+static void expand_output(struct config *config, const char *template)
+{
+	struct text text;
+	char unknown = 0;
+	for (;; template = output_default) {
+		text_init_fixed(&text, config->output, sizeof config->output);
+		if (*template != '/' && getcwd(config->output, sizeof config->output - 1)) {
+			text.used_bytes = strlen(config->output);
+			text_add_char(&text, '/');
+		}
+		unknown = expand(&text, template);
+		bool is_last_resort = template == output_default;
+		if ((!unknown && !text_failed(&text)) || is_last_resort)
+			break;
+		char buffer[512];
+		struct text line;
+		text_init_fixed(&line, buffer, sizeof buffer);
+		text_add(&line, "MEMTRACE_OUTPUT=");
+		text_add_escaped(&line, template);
+		if (unknown)
+			text_printf(&line, " has an unknown %%%c (%%p pid, %%r rank, %%h host, %%t start time)", unknown);
+		else
+			text_add(&line, " is too long");
+		text_add(&line, "; writing to memtrace.PID.mtrace in the working folder instead");
+		say(text_string(&line));
+	}
+	text_string(&text);
+	strip_suffix(config->output);
+}
+
+void config_read(struct config *config)
+{
+	memset(config, 0, sizeof *config);
+	if (getauxval(AT_SECURE))
+		return;
+	for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
+		read_option(config, &options[i]);
+	if (!config->enabled)
+		return;
+	const char *template = getenv("MEMTRACE_OUTPUT");
+	expand_output(config, template && *template ? template : output_default);
+}

@@ -1,0 +1,272 @@
+/* Owns the consumer's side of the ring. The cursor is stored only after the event is in the window, so a kill
+ * between the two costs nothing. A ticket that stays unpublished while later ones are (its thread was killed in
+ * between, as by pthread_cancel) is given up after many rounds, not after a time: a stopped process must not
+ * lose what its threads will publish when they go on. */
+#include "recorder/dump.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model/model.h"
+#include "recorder/notes.h"
+#include "recorder/session.h"
+#include "recorder/thread.h"
+#include "trace/defs.h"
+
+#define PATIENCE_NS 200000000u
+#define WAIT_STEP_NS 50000
+#define CURSOR_STRIDE 256   /* events between two stores of the cursor */
+#define BATCH_EVENTS 16384  /* before the thread looks at its orders again */
+#define SLEEP_MIN_NS 1000000u
+#define SLEEP_MAX_NS 100000000u
+#define HOLE_ROUNDS_MAX 100
+#define THREAD_STACK_BYTES (512u << 10)
+#define STOP_WAIT_NS 2000000000u
+
+static void futex_wait(uint32_t *word, uint32_t value, uint64_t ns)
+{
+	struct timespec timeout = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &timeout, NULL, 0);
+}
+
+void dump_wake(struct session *session)
+{
+	struct dump *dump = &session->dump;
+	if (!__atomic_load_n(&dump->sleeping, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_fetch_add(&dump->wakes, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &dump->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* ---------- definitions ---------- */
+
+static void read_half(struct session *session, unsigned i)
+{
+	struct dump *dump = &session->dump;
+	struct memtrace_definitions_window *half = session->writer.halves[i];
+	if (!__atomic_load_n(&half->state, __ATOMIC_ACQUIRE))
+		return;
+	if (dump->half_order[i] != half->order) {
+		dump->half_order[i] = half->order;
+		dump->half_read[i] = 0;
+	}
+	uint64_t used = __atomic_load_n(&half->used_bytes, __ATOMIC_ACQUIRE);
+	size_t read = 0;
+	defs_add(dump->defs, (char *)(half + 1) + dump->half_read[i], used - dump->half_read[i], &read);
+	dump->half_read[i] += read;
+}
+
+/* The older half first: ids are defined in order. Full halves are then written and opened again. */
+static void read_definitions(struct session *session)
+{
+	struct memtrace_definitions_window **halves = session->writer.halves;
+	unsigned first = halves[0]->order > halves[1]->order && halves[1]->state;
+	read_half(session, first);
+	read_half(session, !first);
+	writer_flush_full_halves(&session->writer);
+}
+
+/* ---------- events ---------- */
+
+static void event_read(struct event *ev, const struct memtrace_slot *slot, uint64_t ticket)
+{
+	*ev = (struct event){ .sequence = ticket,
+			      .time_ns = slot->time_ns,
+			      .address = slot->address,
+			      .bytes = slot->bytes,
+			      .extra = slot->extra,
+			      .stream = slot->stream,
+			      .stack = slot->stack,
+			      .thread = slot->thread,
+			      .what = (enum memtrace_what)slot->what,
+			      .space = (enum memtrace_space)slot->space,
+			      .device = slot->device,
+			      .flags = slot->flags,
+			      .status = slot->status };
+}
+
+/* A block that goes back takes the stream of its allocation. */
+static void complete_block_free(struct model *model, struct event *ev)
+{
+	uint64_t stream;
+	if (model_block_stream(model, ev->address, &stream))
+		ev->stream = stream;
+}
+
+static void take_event(struct session *session, struct event *ev)
+{
+	struct dump *dump = &session->dump;
+	if (ev->stack > defs_stack_count(dump->defs) || ev->thread > defs_thread_count(dump->defs))
+		read_definitions(session);
+	if (ev->what == MEMTRACE_BLOCK_FREE)
+		complete_block_free(dump->model, ev);
+	writer_add(&session->writer, ev);
+	model_apply(dump->model, ev);
+	if (ev->what == MEMTRACE_BLOCK_FREE && model_pytorch_live_bytes(dump->model, ev->device) != ev->extra)
+		session->writer.live->disagreements++; /* `extra` is PyTorch's own total */
+	if (model_oom_count(dump->model) > dump->ooms_reported)
+		notes_report_oom(session, dump->ooms_reported++);
+}
+
+/* True when the unpublished ticket at the cursor is to be skipped. */
+static bool hole_is_given_up(struct session *session, uint64_t head, bool is_last)
+{
+	struct dump *dump = &session->dump;
+	if (!is_last && (head - dump->cursor < 2 || ++dump->hole_rounds < HOLE_ROUNDS_MAX))
+		return false;
+	session->writer.live->in_flight++;
+	return true;
+}
+
+static unsigned drain_some(struct session *session, uint64_t head, bool is_last)
+{
+	struct dump *dump = &session->dump;
+	struct memtrace_live *live = session->writer.live;
+	unsigned taken = 0;
+	for (; dump->cursor < head && taken < BATCH_EVENTS; dump->cursor++, taken++) {
+		struct memtrace_slot *slot = &session->writer.ring[dump->cursor & (WRITER_RING_SLOTS - 1)];
+		if (__atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) == dump->cursor + 1) {
+			struct event ev;
+			event_read(&ev, slot, dump->cursor);
+			take_event(session, &ev);
+		} else if (!hole_is_given_up(session, head, is_last)) {
+			break;
+		}
+		dump->hole_rounds = 0;
+		if (dump->cursor % CURSOR_STRIDE == 0)
+			__atomic_store_n(&live->consumed, dump->cursor + 1, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&live->consumed, dump->cursor, __ATOMIC_RELEASE);
+	return taken;
+}
+
+static unsigned drain(struct session *session, bool is_last)
+{
+	struct dump *dump = &session->dump;
+	if (__atomic_exchange_n(&dump->draining, 1, __ATOMIC_ACQUIRE))
+		return 0;
+	read_definitions(session);
+	uint64_t head = __atomic_load_n(&session->writer.live->head, __ATOMIC_ACQUIRE);
+	unsigned total = 0, taken;
+	do {
+		taken = drain_some(session, head, is_last);
+		total += taken;
+	} while (is_last && taken);
+	notes_tell_framework(session);
+	__atomic_store_n(&dump->draining, 0, __ATOMIC_RELEASE);
+	return total;
+}
+
+bool dump_is_waited_for(struct patience *patience)
+{
+	struct session *session = patience->session;
+	uint64_t now = session_now(session);
+	uint64_t consumed = __atomic_load_n(&session->writer.live->consumed, __ATOMIC_RELAXED);
+	if (!patience->until_ns || patience->consumed != consumed)
+		patience->until_ns = now + PATIENCE_NS;
+	patience->consumed = consumed;
+	if (now > patience->until_ns)
+		return false;
+	if (session->dump.is_threaded)
+		dump_wake(session);
+	else
+		drain(session, false);
+	const struct timespec moment = { .tv_nsec = WAIT_STEP_NS };
+	nanosleep(&moment, NULL); /* not sched_yield: on few cores that starves the dump thread */
+	return true;
+}
+
+/* ---------- the thread ---------- */
+
+static uint64_t rest(struct dump *dump, uint64_t ns)
+{
+	uint32_t wakes = __atomic_load_n(&dump->wakes, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&dump->sleeping, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&dump->stop, __ATOMIC_SEQ_CST))
+		futex_wait(&dump->wakes, wakes, ns);
+	__atomic_store_n(&dump->sleeping, 0, __ATOMIC_SEQ_CST);
+	return ns * 2 > SLEEP_MAX_NS ? SLEEP_MAX_NS : ns * 2;
+}
+
+/* The affinity of the process, not that of the thread which happened to allocate first. */
+static void run_where_the_process_runs(void)
+{
+	cpu_set_t cpus;
+	if (!sched_getaffinity(getpid(), sizeof cpus, &cpus))
+		sched_setaffinity(0, sizeof cpus, &cpus);
+}
+
+static void *dump_main(void *argument)
+{
+	struct session *session = argument;
+	struct dump *dump = &session->dump;
+	thread_self.busy = 1; /* nothing on this thread is the program's */
+	prctl(PR_SET_NAME, "memtrace");
+	run_where_the_process_runs();
+	uint64_t pause_ns = SLEEP_MIN_NS;
+	while (!__atomic_load_n(&dump->stop, __ATOMIC_SEQ_CST)) {
+		if (drain(session, false))
+			pause_ns = SLEEP_MIN_NS;
+		else
+			pause_ns = rest(dump, pause_ns);
+	}
+	__atomic_store_n(&dump->stopped, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &dump->stopped, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+void dump_start(struct session *session)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: no signal of the program is ever ours */
+	session->dump.is_threaded = !pthread_create(&thread, &attributes, dump_main, session);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+}
+
+int dump_init(struct session *session)
+{
+	session->dump.defs = defs_create();
+	session->dump.model = session->dump.defs ? model_create(session->dump.defs) : NULL;
+	return session->dump.model ? 0 : -ENOMEM;
+}
+
+/* Bounded: the thread may be gone already, or be stopped by a debugger. */
+static void stop_thread(struct session *session)
+{
+	struct dump *dump = &session->dump;
+	uint64_t until = session_now(session) + STOP_WAIT_NS;
+	__atomic_store_n(&dump->stop, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&dump->wakes, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &dump->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	while (dump->is_threaded && !__atomic_load_n(&dump->stopped, __ATOMIC_SEQ_CST) && session_now(session) < until)
+		futex_wait(&dump->stopped, 0, SLEEP_MAX_NS);
+}
+
+void dump_finish(struct session *session, enum memtrace_ended how, int status)
+{
+	struct dump *dump = &session->dump;
+	stop_thread(session);
+	while (drain(session, true))
+		continue;
+	if (__atomic_exchange_n(&dump->draining, 1, __ATOMIC_ACQUIRE))
+		return; /* the thread is still at it: what is in the file stays as it is */
+	model_finish(dump->model);
+	while (model_oom_count(dump->model) > dump->ooms_reported)
+		notes_report_oom(session, dump->ooms_reported++);
+	writer_finish(&session->writer, how, status, session_now(session));
+	notes_report_summary(session, how, status);
+}

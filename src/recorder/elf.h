@@ -1,0 +1,32 @@
+/* Finds functions in loaded objects by reading their dynamic symbol tables in place: no loader lock, no
+ * allocation, and no reference that would pin a library which the program closes. Thread-safe as far as the
+ * list of loaded objects is (an object closed by another thread meanwhile is the program's own race). */
+#ifndef MT_RECORDER_ELF_H
+#define MT_RECORDER_ELF_H
+
+#include <link.h>
+#include <stdint.h>
+
+/* The address of `name` in one object, or NULL. `node` NULL: the default version, else that version only.
+ * Data, undefined and local symbols never match functions' names here, so they are not told apart. */
+void *elf_find(const struct link_map *, const char *name, const char *node);
+
+/* The first loaded object, in load order and without ourselves, that defines it. */
+void *elf_find_anywhere(const char *name, const char *node);
+
+/* The same, only in objects whose file name begins with `prefix` ("libcuda.so"). */
+void *elf_find_in(const char *prefix, const char *name, const char *node);
+
+/* The loaded object that contains an address, or NULL. */
+const struct link_map *elf_object_of(const void *address);
+
+/* Where the object that holds `address` lies in memory; start is its ELF header. False when unknown. */
+struct elf_range {
+	uintptr_t start, end;
+};
+int elf_range_of(const struct link_map *, const void *address, struct elf_range *);
+
+/* The last component of an object's path; "" for the program itself. */
+const char *elf_basename(const struct link_map *);
+
+#endif

@@ -1,0 +1,40 @@
+/* Stacks, frames, names, modules and threads, each defined once in the trace, before the event that uses it. A
+ * known stack costs a walk, a hash and a look-up without a lock; a new one takes a leaf lock for microseconds. */
+#ifndef MT_RECORDER_INTERN_H
+#define MT_RECORDER_INTERN_H
+
+#include <memtrace/trace.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recorder/id_table.h"
+
+#define INTERN_RECORD_BYTES 2048
+
+struct session;
+
+struct intern {
+	pthread_mutex_t lock; /* leaf: nothing is called under it that takes another lock of the program */
+	struct id_table stacks, frames, strings, modules;
+	uint32_t last_string, last_module, last_python_frame, last_native_frame, last_stack, last_thread;
+	uint64_t devices_known[2 * 64]; /* key of what was last defined of a device */
+	uint16_t info_counts[MEMTRACE_INFO_COUNT];
+	_Alignas(8) char record[INTERN_RECORD_BYTES];
+};
+
+int intern_init(struct intern *); /* 0 or -ENOMEM */
+
+/* The id of the calling thread's stack at this moment: Python frames, and the module that holds `caller` as the
+ * owner (NULL: none). 0 when it cannot be had; that is counted. */
+uint32_t intern_stack(struct session *, const void *caller);
+
+/* Defines the calling thread. */
+uint32_t intern_thread(struct session *);
+
+void intern_device(struct session *, unsigned ordinal, const char *name, uint64_t total_bytes);
+void intern_info(struct session *, enum memtrace_info, const char *text);
+/* For the dump thread, which must not wait for a hook: false when the lock is taken. */
+bool intern_try_info(struct session *, enum memtrace_info, const char *text);
+
+#endif

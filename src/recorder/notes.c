@@ -1,0 +1,252 @@
+/* Owns the words about a recording: what process this is, and the reports made of the model. It runs on the first
+ * thread that allocates (the facts) and on the draining thread (all else). It must never fail loudly: a report
+ * that cannot be written is one line on stderr. */
+#include "recorder/notes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/errno_text.h"
+#include "base/text.h"
+#include "model/model.h"
+#include "recorder/python.h"
+#include "recorder/say.h"
+#include "recorder/session.h"
+#include "report/facts.h"
+#include "report/oom.h"
+#include "report/summary.h"
+#include "trace/defs.h"
+#include "trace/sink.h"
+
+#define ARGUMENTS_MAX 64
+#define CMDLINE_BYTES 16384
+
+/* ---------- facts about the process ---------- */
+
+static size_t read_file(const char *path, char *buffer, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	size_t used = 0;
+	ssize_t got;
+	while (used < bytes - 1 && (got = read(fd, buffer + used, bytes - 1 - used)) > 0)
+		used += (size_t)got;
+	close(fd);
+	buffer[used] = 0;
+	return used;
+}
+
+static bool option_is_secret(const char *option)
+{
+	static const char *const words[] = { "token", "key", "secret", "password" };
+	const char *equals = strchr(option, '=');
+	size_t length = equals ? (size_t)(equals - option) : strlen(option);
+	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+		for (size_t at = 0; at + strlen(words[i]) <= length; at++)
+			if (!strncasecmp(option + at, words[i], strlen(words[i])))
+				return true;
+	return false;
+}
+
+/* Values after --*token*, --*key*, --*secret*, --*password* are not kept. */
+static void tell_argument(struct session *session, const char *argument, bool *hide_next)
+{
+	char buffer[1024];
+	bool is_option = argument[0] == '-';
+	if (*hide_next && !is_option) {
+		*hide_next = false;
+		intern_info(session, MEMTRACE_INFO_ARGUMENT, "***");
+		return;
+	}
+	bool is_secret = is_option && option_is_secret(argument);
+	const char *equals = is_secret ? strchr(argument, '=') : NULL;
+	*hide_next = is_secret && !equals;
+	if (equals) {
+		struct text text;
+		text_init_fixed(&text, buffer, sizeof buffer);
+		text_printf(&text, "%.*s***", (int)(equals - argument + 1), argument);
+		argument = text_string(&text);
+	}
+	intern_info(session, MEMTRACE_INFO_ARGUMENT, argument);
+}
+
+static void tell_arguments(struct session *session)
+{
+	char line[CMDLINE_BYTES];
+	size_t bytes = read_file("/proc/self/cmdline", line, sizeof line);
+	bool hide_next = false;
+	unsigned count = 0;
+	for (size_t at = 0; at < bytes && count < ARGUMENTS_MAX; at += strlen(line + at) + 1, count++)
+		tell_argument(session, line + at, &hide_next);
+}
+
+static const struct fact {
+	enum memtrace_info info;
+	const char *names[6];
+} facts[] = {
+	{ MEMTRACE_INFO_RANK, { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", NULL } },
+	{ MEMTRACE_INFO_LOCAL_RANK, { "LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", NULL } },
+	{ MEMTRACE_INFO_WORLD_SIZE, { "WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL } },
+	{ MEMTRACE_INFO_ALLOC_CONF, { "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", NULL } },
+	{ MEMTRACE_INFO_TREE, { "MEMTRACE_TREE", NULL } },
+};
+
+void notes_tell_process(struct session *session)
+{
+	char buffer[CONFIG_PATH_BYTES];
+	tell_arguments(session);
+	for (unsigned i = 0; i < sizeof facts / sizeof *facts; i++) {
+		const char *value = config_environment(facts[i].names);
+		if (value)
+			intern_info(session, facts[i].info, value);
+	}
+	if (getcwd(buffer, sizeof buffer))
+		intern_info(session, MEMTRACE_INFO_CWD, buffer);
+	if (!gethostname(buffer, 256))
+		intern_info(session, MEMTRACE_INFO_HOST, buffer);
+	if (python_version())
+		intern_info(session, MEMTRACE_INFO_PYTHON, python_version());
+	session->dump.python_told = python_version() != NULL;
+}
+
+/* …/torch/lib/libc10_cuda.so → __version__ of …/torch/version.py. */
+static bool read_torch_version(const char *library, struct text *version)
+{
+	char path[1024], content[4096];
+	struct text text;
+	const char *folder = strstr(library, "/lib/libc10_cuda");
+	if (!folder)
+		return false;
+	text_init_fixed(&text, path, sizeof path);
+	text_printf(&text, "%.*s/version.py", (int)(folder - library), library);
+	read_file(text_string(&text), content, sizeof content);
+	const char *at = strstr(content, "__version__ = '");
+	const char *value = at ? at + strlen("__version__ = '") : "";
+	size_t length = strcspn(value, "'\n");
+	text_printf(version, "torch %.*s", (int)length, value);
+	return length > 0;
+}
+
+static void tell_torch(struct session *session)
+{
+	const struct def_module *module;
+	for (uint32_t id = 1; (module = defs_module(session->dump.defs, id)); id++) {
+		char buffer[256];
+		struct text version;
+		text_init_fixed(&version, buffer, sizeof buffer);
+		if (!strncmp(module->name, "libc10_cuda", 11))
+			session->dump.framework_told = !read_torch_version(module->path, &version) ||
+						       intern_try_info(session, MEMTRACE_INFO_FRAMEWORK,
+								       text_string(&version));
+	}
+}
+
+void notes_tell_framework(struct session *session)
+{
+	if (!session->dump.framework_told)
+		tell_torch(session);
+	if (session->dump.python_told)
+		return;
+	python_find();
+	if (python_version())
+		session->dump.python_told = intern_try_info(session, MEMTRACE_INFO_PYTHON, python_version());
+}
+
+/* ---------- reports ---------- */
+
+static void report_facts(const struct session *session, struct summary_facts *facts, const char *trace_path)
+{
+	const struct memtrace_live *live = session->writer.live;
+	*facts = (struct summary_facts){ .trace_path = trace_path,
+					 .pid = session->writer.header->pid,
+					 .ended = SUMMARY_RUNNING,
+					 .status = -1,
+					 .duration_ns = session_now(session),
+					 .file_bytes = writer_file_bytes(&session->writer),
+					 .events = session->dump.cursor - live->in_flight,
+					 .lost = live->lost,
+					 .in_flight = live->in_flight,
+					 .stacks_lost = live->stacks_lost,
+					 .disagreements = live->disagreements,
+					 .blind_lookups = live->blind_lookups,
+					 .blind_deepbind = live->blind_deepbind,
+					 .blind_dlmopen = live->blind_dlmopen,
+					 .write_errno = live->write_errno };
+}
+
+static const char *path_with(char *buffer, size_t bytes, const char *base, const char *end)
+{
+	struct text text;
+	text_init_fixed(&text, buffer, bytes);
+	text_printf(&text, "%s%s", base, end);
+	return text_string(&text);
+}
+
+/* The tail that people recognise; the folder when it is the working one is noise. */
+static const char *shown_path(const char *path)
+{
+	char here[CONFIG_PATH_BYTES];
+	if (!getcwd(here, sizeof here))
+		return path;
+	size_t length = strlen(here);
+	return !strncmp(path, here, length) && path[length] == '/' ? path + length + 1 : path;
+}
+
+static void save_text(struct text *text, const char *path)
+{
+	struct sink sink;
+	int error = sink_create(&sink, path);
+	if (!error) {
+		error = sink_write(&sink, text->data, text->used_bytes, 0);
+		sink_close(&sink);
+	}
+	if (!error)
+		return;
+	char buffer[512];
+	struct text line;
+	text_init_fixed(&line, buffer, sizeof buffer);
+	text_printf(&line, "cannot write %s: %s", path, errno_text(-error));
+	say(text_string(&line));
+}
+
+void notes_report_oom(struct session *session, size_t index)
+{
+	char trace_path[CONFIG_PATH_BYTES + 32], path[CONFIG_PATH_BYTES + 32], end[32];
+	struct summary_facts facts;
+	struct text text, number;
+	text_init_fixed(&number, end, sizeof end);
+	text_printf(&number, ".oom%zu.txt", index + 1);
+	path_with(path, sizeof path, session->base, text_string(&number));
+	path_with(trace_path, sizeof trace_path, session->base, ".mtrace");
+	report_facts(session, &facts, shown_path(trace_path));
+	text_init(&text);
+	oom_print(&text, session->dump.model, session->dump.defs, &facts, index);
+	save_text(&text, path);
+	text.used_bytes = 0;
+	oom_print_head(&text, session->dump.model, session->dump.defs, &facts, index, shown_path(path));
+	say_text(text.data, text.used_bytes);
+	text_release(&text);
+}
+
+void notes_report_summary(struct session *session, enum memtrace_ended how, int status)
+{
+	char trace_path[CONFIG_PATH_BYTES + 32], path[CONFIG_PATH_BYTES + 32];
+	struct summary_facts facts;
+	struct text text;
+	path_with(path, sizeof path, session->base, ".txt");
+	path_with(trace_path, sizeof trace_path, session->base, ".mtrace");
+	report_facts(session, &facts, shown_path(trace_path));
+	facts.ended = how == MEMTRACE_EXIT ? SUMMARY_EXIT : SUMMARY_UNDERSCORE_EXIT;
+	facts.status = status;
+	text_init(&text);
+	summary_print(&text, session->dump.model, session->dump.defs, &facts);
+	save_text(&text, path);
+	if (session->config.summary_on_stderr)
+		say_text(text.data, text.used_bytes);
+	text_release(&text);
+}

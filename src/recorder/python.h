@@ -1,0 +1,41 @@
+/* The calling thread's own Python frames, without the GIL and without Python's API: plain loads along the frame
+ * list, which only this thread changes. Offsets come from one table a version; an unknown version, or one that
+ * fails the check, has no Python frames and one line says so. */
+#ifndef MT_RECORDER_PYTHON_H
+#define MT_RECORDER_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PYTHON_FRAMES_MAX 128 /* 3 KiB on the stack of the hook */
+
+struct python_frame {
+	uintptr_t code;   /* the code object */
+	int32_t lasti;    /* bytes from the start of its instructions */
+	uint32_t flags;
+	uint64_t guard;   /* tells a code object from another that was given the same address later */
+};
+
+#define PYTHON_GENERATOR 1u
+
+struct python_source { /* what a frame says to people; texts are cut at their size */
+	char file[1024];
+	char function[512];
+	int32_t line;
+	bool is_hidden; /* not a frame that `traceback` shows */
+};
+
+/* Looks for an interpreter among the loaded objects; call it off the hot path, again when libraries came. */
+void python_find(void);
+/* "3.11.7", or NULL when no interpreter was found. */
+const char *python_version(void);
+
+/* Innermost first; *truncated when there are more. 0 without an interpreter or frames. */
+unsigned python_walk(struct python_frame *frames, unsigned capacity, bool *truncated);
+/* Reads names and line of a frame that the calling thread is in. False: not a code object, nothing read. */
+bool python_describe(const struct python_frame *, struct python_source *);
+/* The interpreter is being taken down: the program's own code has ended. */
+bool python_is_finalizing(void);
+
+#endif

@@ -1,0 +1,201 @@
+/* Owns the producer's side: from a note to a published slot of the ring. Everything slow (stack, thread) is done
+ * before the ticket; from the ticket to the publication there are a few stores and nothing else, so that a ticket
+ * never waits for anything. The ticket is the event's place in the global order. */
+#include "recorder/record.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "recorder/device.h"
+#include "recorder/python.h"
+#include "recorder/session.h"
+#include "recorder/thread.h"
+
+#define THREADS_MARGIN 1024 /* tickets taken at once after a look at the room: one a thread */
+#define NO_TICKET UINT64_MAX
+
+__thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
+
+static void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t room(const struct memtrace_live *live)
+{
+	uint64_t head = __atomic_load_n(&live->head, __ATOMIC_RELAXED);
+	uint64_t used = head - __atomic_load_n(&live->consumed, __ATOMIC_ACQUIRE);
+	return used < WRITER_RING_SLOTS - THREADS_MARGIN ? WRITER_RING_SLOTS - THREADS_MARGIN - used : 0;
+}
+
+/* First room, then a ticket: a ticket that could not be used would be a hole for ever. */
+static uint64_t take_ticket(struct session *session)
+{
+	struct memtrace_live *live = session->writer.live;
+	struct patience patience = { .session = session };
+	uint64_t free_slots;
+	while (!(free_slots = room(live))) {
+		if (!dump_is_waited_for(&patience)) {
+			count(&live->lost);
+			return NO_TICKET;
+		}
+	}
+	if (free_slots < WRITER_RING_SLOTS / 2)
+		dump_wake(session);
+	return __atomic_fetch_add(&live->head, 1, __ATOMIC_RELAXED);
+}
+
+static void publish(struct session *session, uint64_t ticket, const struct memtrace_slot *filled)
+{
+	struct memtrace_slot *slot = &session->writer.ring[ticket & (WRITER_RING_SLOTS - 1)];
+	uint64_t turn = ticket + 1;
+	slot->time_ns = filled->time_ns;
+	slot->address = filled->address;
+	slot->bytes = filled->bytes;
+	slot->extra = filled->extra;
+	slot->stream = filled->stream;
+	slot->stack = filled->stack;
+	slot->thread = filled->thread;
+	slot->what = filled->what;
+	slot->space = filled->space;
+	slot->device = filled->device;
+	slot->flags = filled->flags;
+	slot->status = filled->status;
+	__atomic_store_n(&slot->turn, turn, __ATOMIC_RELEASE);
+}
+
+static uint32_t thread_id(struct session *session)
+{
+	struct thread_self *self = &thread_self;
+	if (self->generation != session->generation) {
+		self->generation = session->generation;
+		self->stack_key = 0;
+		self->id = intern_thread(session);
+	}
+	return self->id;
+}
+
+static uint64_t record_in(struct session *session, const struct record *record)
+{
+	struct memtrace_slot slot = { .address = record->address,
+				      .bytes = record->bytes,
+				      .extra = record->extra,
+				      .stream = record->stream,
+				      .thread = thread_id(session),
+				      .what = (uint8_t)record->what,
+				      .space = (uint8_t)record->space,
+				      .device = record->device,
+				      .flags = record->flags,
+				      .status = record->status };
+	slot.stack = intern_stack(session, record->caller);
+	if (python_is_finalizing())
+		slot.flags |= MEMTRACE_AT_EXIT;
+	slot.time_ns = session_now(session);
+	uint64_t ticket = take_ticket(session);
+	if (ticket == NO_TICKET)
+		return ticket;
+	publish(session, ticket, &slot);
+	if ((slot.flags & MEMTRACE_AT_EXIT) && !session->writer.live->frozen)
+		session->writer.live->frozen = ticket + 1;
+	return ticket;
+}
+
+/* Only what can leave memory behind makes a file; a program that merely asks around gets none. */
+static bool starts_session(enum memtrace_what what)
+{
+	return what == MEMTRACE_ALLOC || what == MEMTRACE_OOM || what == MEMTRACE_FAILED || what == MEMTRACE_RESERVE ||
+	       what == MEMTRACE_BLOCK_ALLOC || what == MEMTRACE_BLOCK_OOM || what == MEMTRACE_POOL_CREATE;
+}
+
+/* A signal handler that allocates while its thread is in here goes unrecorded: counted as lost. */
+static struct session *enter(bool may_start)
+{
+	struct thread_self *self = &thread_self;
+	if (self->busy) {
+		struct session *session = self->generation ? session_current() : NULL;
+		if (session)
+			count(&session->writer.live->lost);
+		return NULL;
+	}
+	self->busy = 1;
+	struct session *session = session_get(may_start);
+	if (!session)
+		self->busy = 0;
+	return session;
+}
+
+static void leave(void)
+{
+	thread_self.busy = 0;
+}
+
+uint64_t record_event(const struct record *record)
+{
+	int saved = errno;
+	struct session *session = enter(starts_session(record->what));
+	uint64_t ticket = NO_TICKET;
+	if (session) {
+		ticket = record_in(session, record);
+		leave();
+	}
+	errno = saved;
+	return ticket;
+}
+
+void record_device(unsigned ordinal, const char *name, uint64_t total_bytes)
+{
+	int saved = errno;
+	device_learn(ordinal, name, total_bytes);
+	struct session *session = enter(false);
+	if (session) {
+		intern_device(session, ordinal, name, total_bytes);
+		leave();
+	}
+	errno = saved;
+}
+
+static uint64_t early_blind[3]; /* before the session */
+
+static uint64_t *blind_counter(struct memtrace_live *live, unsigned kind)
+{
+	uint64_t *counters[] = { &live->blind_lookups, &live->blind_deepbind, &live->blind_dlmopen };
+	return counters[kind];
+}
+
+void record_blind(enum record_blind kind)
+{
+	struct session *session = session_current();
+	count(session ? blind_counter(session->writer.live, kind) : &early_blind[kind]);
+}
+
+void record_early_blinds(struct session *session)
+{
+	for (unsigned i = 0; i < 3; i++)
+		*blind_counter(session->writer.live, i) += early_blind[i];
+}
+
+void record_loader_changed(void)
+{
+	struct session *session = session_current();
+	if (session && !python_version())
+		dump_wake(session);
+}
+
+bool record_has_started(void)
+{
+	struct session *session = session_current();
+	return session && __atomic_load_n(&session->writer.live->head, __ATOMIC_RELAXED) > 0;
+}
+
+void record_close(enum memtrace_ended how, int status)
+{
+	int saved = errno;
+	struct session *session = session_end();
+	if (session) {
+		uint32_t busy = thread_self.busy;
+		thread_self.busy = 1;
+		dump_finish(session, how, status);
+		thread_self.busy = busy;
+	}
+	errno = saved;
+}

@@ -1,0 +1,49 @@
+/* The one way from the hooks into the recorder. */
+#ifndef MT_RECORDER_RECORD_H
+#define MT_RECORDER_RECORD_H
+
+#include <memtrace/trace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct record {
+	enum memtrace_what what;
+	enum memtrace_space space;
+	uint8_t device; /* ordinal, MEMTRACE_DEVICE_UNKNOWN or MEMTRACE_DEVICE_HOST */
+	uint8_t flags;
+	int32_t status;
+	uint64_t address;
+	uint64_t bytes;
+	uint64_t extra;
+	uint64_t stream;
+	const void *caller; /* return address into the program, for the owner module; NULL: no native part */
+};
+
+/* Records one event of the calling thread: stack, thread, time, ticket. Starts the session when this is the
+ * first event of the process. Any thread, any time, also with the GIL or an allocator's lock held; never
+ * blocks but for a full ring (at most 200 ms an incident). Keeps errno. Returns the ticket, or UINT64_MAX when
+ * nothing was recorded (off, closed, or lost: then it is counted). */
+uint64_t record_event(const struct record *);
+
+/* Tells what is known of a device or of the process: a definition, once per distinct content. */
+void record_device(unsigned ordinal, const char *name, uint64_t total_bytes);
+
+/* Something may have escaped: counted in the trace's live page and reported as a blind spot. */
+enum record_blind { RECORD_BLIND_LOOKUP, RECORD_BLIND_DEEPBIND, RECORD_BLIND_DLMOPEN };
+void record_blind(enum record_blind);
+
+struct session;
+/* Brings what was counted before the session into it; called once, by its start. */
+void record_early_blinds(struct session *);
+
+/* A library was opened or closed: the dump thread looks for Python again. No lock, no allocation. */
+void record_loader_changed(void);
+
+/* True once an event of the program's own allocations was recorded in this process. */
+bool record_has_started(void);
+
+/* Closes the trace and prints the summary; called on every way out of the process. In a vfork child and in a
+ * process without a session it does nothing. Later events are only counted. */
+void record_close(enum memtrace_ended how, int status);
+
+#endif

@@ -1,0 +1,204 @@
+/* Owns the life of a recording. The word that says whether there is one lies in a page that is wiped in a forked
+ * child (MADV_WIPEONFORK) but shared by a vfork child, and the pid beside it tells the two apart: a forked child
+ * starts with nothing and touches nothing of its parent's, a vfork child passes straight on. */
+#include "recorder/session.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/errno_text.h"
+#include "base/text.h"
+#include "recorder/device.h"
+#include "recorder/notes.h"
+#include "recorder/python.h"
+#include "recorder/record.h"
+#include "recorder/say.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+#define NAMES_MAX 10000
+#define START_WAIT_NS 1000000000u
+
+enum anchor_state { ANCHOR_NONE = 0, ANCHOR_STARTING, ANCHOR_READY, ANCHOR_OVER, ANCHOR_OFF };
+
+static struct anchor {
+	uint32_t state;
+	pid_t pid;
+	struct session *session; /* stays readable after the end */
+} *the_anchor;
+
+static uint32_t generations; /* counts on in forked children */
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t session_now(const struct session *session)
+{
+	return monotonic_ns() - session->start_ns;
+}
+
+/* ---------- the wiped page ---------- */
+
+static struct anchor *anchor_create(void)
+{
+	struct anchor *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return NULL;
+	if (madvise(page, 4096, MADV_WIPEONFORK)) { /* before Linux 4.14: no safe way to tell a child */
+		munmap(page, 4096);
+		return NULL;
+	}
+	struct anchor *none = NULL;
+	if (__atomic_compare_exchange_n(&the_anchor, &none, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return page;
+	munmap(page, 4096);
+	return none;
+}
+
+/* ---------- the start ---------- */
+
+static void say_cannot_start(const char *path, int error)
+{
+	char buffer[512];
+	struct text text;
+	text_init_fixed(&text, buffer, sizeof buffer);
+	text_add(&text, "cannot write ");
+	text_add_escaped(&text, path);
+	text_printf(&text, ": %s; nothing is recorded. Set MEMTRACE_OUTPUT to a place that can be written.",
+		    errno_text(-error));
+	say(text_string(&text));
+}
+
+/* Takes the first free name: base, base.2, base.3 … */
+static int create_trace(struct session *session)
+{
+	char path[sizeof session->base + 16];
+	int error = -EEXIST;
+	for (unsigned i = 1; error == -EEXIST && i < NAMES_MAX; i++) {
+		struct text text;
+		text_init_fixed(&text, session->base, sizeof session->base);
+		text_add(&text, session->config.output);
+		if (i > 1)
+			text_printf(&text, ".%u", i);
+		text_string(&text);
+		text_init_fixed(&text, path, sizeof path);
+		text_printf(&text, "%s.mtrace", session->base);
+		error = writer_create(&session->writer, text_string(&text));
+	}
+	if (error)
+		say_cannot_start(path, error);
+	return error;
+}
+
+static struct session *session_allocate(void)
+{
+	size_t bytes = (sizeof(struct session) + 4095) & ~(size_t)4095;
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED)
+		return NULL;
+	madvise(pages, bytes, MADV_DONTFORK);
+	return pages;
+}
+
+static int exit_status = -1;
+
+static void remember_status(int status, void *unused)
+{
+	(void)unused;
+	exit_status = status & 0xff;
+}
+
+int session_exit_status(void)
+{
+	return exit_status;
+}
+
+static struct session *session_start(void)
+{
+	struct session *session = session_allocate();
+	say_begin();
+	if (!session)
+		return NULL;
+	config_read(&session->config);
+	if (!session->config.enabled)
+		return NULL;
+	session->generation = __atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED);
+	if (intern_init(&session->intern) || dump_init(session) || create_trace(session))
+		return NULL;
+	session->start_ns = session->writer.header->start_monotonic_ns;
+	python_find();
+	notes_tell_process(session);
+	device_define_all(session);
+	record_early_blinds(session);
+	on_exit(remember_status, NULL);
+	dump_start(session);
+	return session;
+}
+
+/* The first event of a process starts it; others that come meanwhile wait, and after a second do without. */
+static struct session *start_or_wait(struct anchor *anchor)
+{
+	uint32_t none = ANCHOR_NONE;
+	if (__atomic_compare_exchange_n(&anchor->state, &none, ANCHOR_STARTING, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		anchor->pid = getpid();
+		anchor->session = session_start();
+		__atomic_store_n(&anchor->state, anchor->session ? ANCHOR_READY : ANCHOR_OFF, __ATOMIC_RELEASE);
+		return anchor->session;
+	}
+	uint64_t until = monotonic_ns() + START_WAIT_NS;
+	while (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING && monotonic_ns() < until)
+		sched_yield();
+	return session_current();
+}
+
+struct session *session_current(void)
+{
+	struct anchor *anchor = __atomic_load_n(&the_anchor, __ATOMIC_ACQUIRE);
+	if (!anchor || __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) != ANCHOR_READY)
+		return NULL;
+	return anchor->session;
+}
+
+struct session *session_get(bool may_start)
+{
+	struct anchor *anchor = __atomic_load_n(&the_anchor, __ATOMIC_ACQUIRE);
+	if (!anchor && (!may_start || !(anchor = anchor_create())))
+		return NULL;
+	switch (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE)) {
+	case ANCHOR_READY:
+		return anchor->session;
+	case ANCHOR_OVER:
+		__atomic_fetch_add(&anchor->session->writer.live->late, 1, __ATOMIC_RELAXED);
+		return NULL;
+	case ANCHOR_OFF:
+		return NULL;
+	default:
+		return may_start ? start_or_wait(anchor) : NULL;
+	}
+}
+
+/* ---------- the end ---------- */
+
+struct session *session_end(void)
+{
+	struct anchor *anchor = __atomic_load_n(&the_anchor, __ATOMIC_ACQUIRE);
+	uint32_t ready = ANCHOR_READY;
+	if (!anchor || __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) != ANCHOR_READY || anchor->pid != getpid())
+		return NULL;
+	if (!__atomic_compare_exchange_n(&anchor->state, &ready, ANCHOR_OVER, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return NULL;
+	return anchor->session;
+}

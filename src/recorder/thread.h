@@ -1,0 +1,28 @@
+/* What the recorder keeps of a thread: at most 256 bytes of initial-exec TLS in all, so that the library can
+ * also be opened by dlopen (facts: 2 KiB fail there). Zero at the start of a thread. */
+#ifndef MT_RECORDER_THREAD_H
+#define MT_RECORDER_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define THREAD_CONTEXTS_MAX 8
+
+struct thread_self {
+	uint32_t depth;       /* traced calls that are open on this thread: only the outermost is noted */
+	uint32_t busy;        /* inside the recorder: whatever happens now is ours, or a signal handler's */
+	uint32_t id;          /* thread definition, valid if generation is the session's */
+	uint32_t generation;
+	uint32_t stack_id;    /* the stack that was looked up last, and its key */
+	uint32_t capturing;   /* stream captures open on this thread */
+	uint64_t stack_key;
+	uint64_t asked_bytes; /* by the last computeStorageNbytes, until a block event takes it */
+	uint8_t device_known; /* the ordinal below was set by a call we saw */
+	uint8_t device;
+	uint8_t context_count;
+	uint8_t contexts[THREAD_CONTEXTS_MAX]; /* devices below the current one, of cuCtxPushCurrent */
+};
+
+extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#endif
