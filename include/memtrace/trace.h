@@ -292,6 +292,10 @@ struct memtrace_chunk {
 };
 
 /* The checksum: over 8-byte words w, the last one padded with zeros: h = (h ^ w) * 0x9E3779B97F4A7C15;
- * h ^= h >> 32. h starts as the number of bytes for the struct; the stored bytes go on from there. */
+ * h ^= h >> 32. h starts as 56, the size of the struct; the stored bytes go on from there.
+ *
+ * Limits that a reader may hold a writer to: at most 1,024 heads in a window or chunk, a front of at most 64 MiB,
+ * sequences below 2^62. Chunks that check out are valid beyond end_offset too: the process may have died between
+ * writing one and moving the end. */
 
 #endif

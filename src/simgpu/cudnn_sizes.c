@@ -23,105 +23,105 @@
 
 #include "sim.h"
 
-#define ALIGNMENT_BYTES 512 /* of a workspace */
+#define ALIGNMENT_BYTES  512 /* of a workspace */
 #define CONV_LIMIT_BYTES (32 * SIM_MIB)
 
 static size_t round_up(size_t bytes)
 {
-    return sim_round_up(bytes, ALIGNMENT_BYTES);
+	return sim_round_up(bytes, ALIGNMENT_BYTES);
 }
 
 /* Read once, so that a setting that cannot be read is complained of once. */
 static size_t conv_limit_bytes(void)
 {
-    static size_t limit_plus_one;
-    size_t limit = __atomic_load_n(&limit_plus_one, __ATOMIC_RELAXED);
+	static size_t limit_plus_one;
+	size_t limit = __atomic_load_n(&limit_plus_one, __ATOMIC_RELAXED);
 
-    if (limit == 0) {
-        limit = sim_env_bytes("SIMGPU_CUDNN_WORKSPACE", CONV_LIMIT_BYTES) + 1;
-        __atomic_store_n(&limit_plus_one, limit, __ATOMIC_RELAXED);
-    }
-    return limit - 1;
+	if (limit == 0) {
+		limit = sim_env_bytes("SIMGPU_CUDNN_WORKSPACE", CONV_LIMIT_BYTES) + 1;
+		__atomic_store_n(&limit_plus_one, limit, __ATOMIC_RELAXED);
+	}
+	return limit - 1;
 }
 
 size_t cudnn_type_bytes(int data_type)
 {
-    switch (data_type) {
-    case CUDNN_COMPLEX_FP64:
-        return 16;
-    case CUDNN_DOUBLE:
-    case CUDNN_INT64:
-    case CUDNN_COMPLEX_FP32:
-        return 8;
-    case CUDNN_HALF:
-    case CUDNN_BFLOAT16:
-        return 2;
-    case CUDNN_INT8:
-    case CUDNN_UINT8:
-    case CUDNN_BOOLEAN:
-    case CUDNN_FP8_E4M3:
-    case CUDNN_FP8_E5M2:
-    case CUDNN_FP8_E8M0:
-    case CUDNN_FP4_E2M1:
-    case CUDNN_INT4:
-    case CUDNN_UINT4:
-        return 1;
-    default:
-        return 4;
-    }
+	switch (data_type) {
+	case CUDNN_COMPLEX_FP64:
+		return 16;
+	case CUDNN_DOUBLE:
+	case CUDNN_INT64:
+	case CUDNN_COMPLEX_FP32:
+		return 8;
+	case CUDNN_HALF:
+	case CUDNN_BFLOAT16:
+		return 2;
+	case CUDNN_INT8:
+	case CUDNN_UINT8:
+	case CUDNN_BOOLEAN:
+	case CUDNN_FP8_E4M3:
+	case CUDNN_FP8_E5M2:
+	case CUDNN_FP8_E8M0:
+	case CUDNN_FP4_E2M1:
+	case CUDNN_INT4:
+	case CUDNN_UINT4:
+		return 1;
+	default:
+		return 4;
+	}
 }
 
 static size_t conv_bytes(enum cudnn_conv_direction direction, size_t image_bytes,
-                         size_t filter_bytes)
+			 size_t filter_bytes)
 {
-    switch (direction) {
-    case CONV_BACKWARD_FILTER:
-        return 4 * filter_bytes + 4096;
-    case CONV_BACKWARD_DATA:
-        return image_bytes / 4;
-    default:
-        return image_bytes / 8;
-    }
+	switch (direction) {
+	case CONV_BACKWARD_FILTER:
+		return 4 * filter_bytes + 4096;
+	case CONV_BACKWARD_DATA:
+		return image_bytes / 4;
+	default:
+		return image_bytes / 8;
+	}
 }
 
 size_t cudnn_conv_workspace_bytes(enum cudnn_conv_direction direction, size_t image_bytes,
-                                  size_t filter_bytes, size_t window)
+				  size_t filter_bytes, size_t window)
 {
-    size_t limit = conv_limit_bytes();
-    size_t bytes;
+	size_t limit = conv_limit_bytes();
+	size_t bytes;
 
-    if (window <= 1 && direction != CONV_BACKWARD_FILTER)
-        return 0;
-    bytes = round_up(conv_bytes(direction, image_bytes, filter_bytes));
-    return bytes < limit ? bytes : limit;
+	if (window <= 1 && direction != CONV_BACKWARD_FILTER)
+		return 0;
+	bytes = round_up(conv_bytes(direction, image_bytes, filter_bytes));
+	return bytes < limit ? bytes : limit;
 }
 
 size_t cudnn_batch_norm_workspace_bytes(int channel_count)
 {
-    return round_up((size_t)channel_count * 64);
+	return round_up((size_t)channel_count * 64);
 }
 
 size_t cudnn_batch_norm_reserve_bytes(size_t element_count)
 {
-    return round_up(element_count / 8);
+	return round_up(element_count / 8);
 }
 
 size_t cudnn_rnn_workspace_bytes(size_t cell_bytes, int gate_count)
 {
-    return round_up(cell_bytes * (size_t)gate_count);
+	return round_up(cell_bytes * (size_t)gate_count);
 }
 
 size_t cudnn_rnn_reserve_bytes(size_t cell_bytes, int gate_count, int layer_count)
 {
-    return round_up(cell_bytes * (size_t)(gate_count + 2) * (size_t)layer_count);
+	return round_up(cell_bytes * (size_t)(gate_count + 2) * (size_t)layer_count);
 }
 
 size_t cudnn_ctc_workspace_bytes(size_t probability_bytes)
 {
-    return round_up(2 * probability_bytes);
+	return round_up(2 * probability_bytes);
 }
 
 size_t cudnn_dropout_state_bytes(void)
 {
-    return (size_t)132 * 2048 * 16;
+	return (size_t)132 * 2048 * 16;
 }

@@ -10,21 +10,21 @@ enum cufft_result { CUFFT_SUCCESS = 0, CUFFT_INVALID_VALUE = 4 };
 
 SIM_API(int, cufftCreate, int *plan)
 {
-    static int last_plan;
+	static int last_plan;
 
-    *plan = __atomic_add_fetch(&last_plan, 1, __ATOMIC_RELAXED);
-    return CUFFT_SUCCESS;
+	*plan = __atomic_add_fetch(&last_plan, 1, __ATOMIC_RELAXED);
+	return CUFFT_SUCCESS;
 }
 
 SIM_API(int, cufftXtMakePlanMany, int plan, int rank, long long *sizes, long long *input_embed,
-        long long input_stride, long long input_distance, int input_type, long long *output_embed,
-        long long output_stride, long long output_distance, int output_type, long long batch_count,
-        size_t *work_bytes, int execution_type)
+	long long input_stride, long long input_distance, int input_type, long long *output_embed,
+	long long output_stride, long long output_distance, int output_type, long long batch_count,
+	size_t *work_bytes, int execution_type)
 {
-    if (rank < 1 || rank > 3)
-        return CUFFT_INVALID_VALUE;
-    *work_bytes = 0;
-    return CUFFT_SUCCESS;
+	if (rank < 1 || rank > 3)
+		return CUFFT_INVALID_VALUE;
+	*work_bytes = 0;
+	return CUFFT_SUCCESS;
 }
 
 SIM_ACCEPT(cufftDestroy)

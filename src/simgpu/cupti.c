@@ -15,56 +15,56 @@ enum cupti_result { CUPTI_SUCCESS = 0, CUPTI_MAX_LIMIT_REACHED = 12 };
 
 SIM_API(int, cuptiGetVersion, uint32_t *version)
 {
-    *version = CUPTI_API_VERSION;
-    return CUPTI_SUCCESS;
+	*version = CUPTI_API_VERSION;
+	return CUPTI_SUCCESS;
 }
 
 SIM_API(int, cuptiGetResultString, int result, const char **text)
 {
-    *text = result == CUPTI_SUCCESS ? "CUPTI_SUCCESS" : "not supported by the simulated CUPTI";
-    return CUPTI_SUCCESS;
+	*text = result == CUPTI_SUCCESS ? "CUPTI_SUCCESS" : "not supported by the simulated CUPTI";
+	return CUPTI_SUCCESS;
 }
 
 SIM_API(int, cuptiGetCallbackName, int domain, uint32_t id, const char **name)
 {
-    *name = "simulated";
-    return CUPTI_SUCCESS;
+	*name = "simulated";
+	return CUPTI_SUCCESS;
 }
 
 SIM_API(int, cuptiSubscribe, void **subscriber, void *callback, void *user)
 {
-    static char one_subscriber;
+	static char one_subscriber;
 
-    *subscriber = &one_subscriber;
-    return CUPTI_SUCCESS;
+	*subscriber = &one_subscriber;
+	return CUPTI_SUCCESS;
 }
 
 /* Nanoseconds of the same clock that PyTorch's profiler converts to. */
 SIM_API(int, cuptiGetTimestamp, uint64_t *timestamp_ns)
 {
-    struct timespec now;
+	struct timespec now;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    *timestamp_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    return CUPTI_SUCCESS;
+	clock_gettime(CLOCK_REALTIME, &now);
+	*timestamp_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return CUPTI_SUCCESS;
 }
 
 SIM_API(int, cuptiActivityGetNextRecord, uint8_t *buffer, size_t valid_bytes, void **record)
 {
-    return CUPTI_MAX_LIMIT_REACHED;
+	return CUPTI_MAX_LIMIT_REACHED;
 }
 
 SIM_API(int, cuptiActivityGetNumDroppedRecords, void *context, uint32_t stream, size_t *dropped)
 {
-    *dropped = 0;
-    return CUPTI_SUCCESS;
+	*dropped = 0;
+	return CUPTI_SUCCESS;
 }
 
 SIM_API(int, cuptiActivityPopExternalCorrelationId, int kind, uint64_t *last_id)
 {
-    if (last_id)
-        *last_id = 0;
-    return CUPTI_SUCCESS;
+	if (last_id)
+		*last_id = 0;
+	return CUPTI_SUCCESS;
 }
 
 SIM_ACCEPT(cuptiActivityDisable)

@@ -13,29 +13,29 @@ enum cusparse_status { CUSPARSE_SUCCESS = 0, CUSPARSE_ALLOC_FAILED = 2 };
 
 /* Handles, matrices, vectors and the state of a solve; only sparse matrices keep something. */
 struct sparse_object {
-    int64_t rows;
-    int64_t columns;
-    int64_t nonzero_count;
+	int64_t rows;
+	int64_t columns;
+	int64_t nonzero_count;
 };
 
 static int object_new(struct sparse_object **object)
 {
-    *object = calloc(1, sizeof(**object));
-    return *object ? CUSPARSE_SUCCESS : CUSPARSE_ALLOC_FAILED;
+	*object = calloc(1, sizeof(**object));
+	return *object ? CUSPARSE_SUCCESS : CUSPARSE_ALLOC_FAILED;
 }
 
-#define CREATE(name)                                                                               \
-    SIM_API(int, name, struct sparse_object **object)                                              \
-    {                                                                                              \
-        return object_new(object);                                                                 \
-    }
+#define CREATE(name)                                      \
+	SIM_API(int, name, struct sparse_object **object) \
+	{                                                 \
+		return object_new(object);                \
+	}
 
-#define DESTROY(name)                                                                              \
-    SIM_API(int, name, struct sparse_object *object)                                               \
-    {                                                                                              \
-        free(object);                                                                              \
-        return CUSPARSE_SUCCESS;                                                                   \
-    }
+#define DESTROY(name)                                    \
+	SIM_API(int, name, struct sparse_object *object) \
+	{                                                \
+		free(object);                            \
+		return CUSPARSE_SUCCESS;                 \
+	}
 
 CREATE(cusparseCreate)
 DESTROY(cusparseDestroy)
@@ -53,96 +53,96 @@ CREATE(cusparseCreateDnVec)
 DESTROY(cusparseDestroyDnVec)
 
 static int sparse_new(struct sparse_object **object, int64_t rows, int64_t columns,
-                      int64_t nonzero_count)
+		      int64_t nonzero_count)
 {
-    int status = object_new(object);
+	int status = object_new(object);
 
-    if (status == CUSPARSE_SUCCESS) {
-        (*object)->rows = rows;
-        (*object)->columns = columns;
-        (*object)->nonzero_count = nonzero_count;
-    }
-    return status;
+	if (status == CUSPARSE_SUCCESS) {
+		(*object)->rows = rows;
+		(*object)->columns = columns;
+		(*object)->nonzero_count = nonzero_count;
+	}
+	return status;
 }
 
 SIM_API(int, cusparseCreateCsr, struct sparse_object **object, int64_t rows, int64_t columns,
-        int64_t nonzero_count, void *row_offsets, void *column_indices, void *values,
-        int offset_type, int index_type, int base, int value_type)
+	int64_t nonzero_count, void *row_offsets, void *column_indices, void *values,
+	int offset_type, int index_type, int base, int value_type)
 {
-    return sparse_new(object, rows, columns, nonzero_count);
+	return sparse_new(object, rows, columns, nonzero_count);
 }
 
 SIM_API(int, cusparseCreateCoo, struct sparse_object **object, int64_t rows, int64_t columns,
-        int64_t nonzero_count, void *row_indices, void *column_indices, void *values,
-        int index_type, int base, int value_type)
+	int64_t nonzero_count, void *row_indices, void *column_indices, void *values,
+	int index_type, int base, int value_type)
 {
-    return sparse_new(object, rows, columns, nonzero_count);
+	return sparse_new(object, rows, columns, nonzero_count);
 }
 
 DESTROY(cusparseDestroySpMat)
 
 SIM_API(int, cusparseSpMatGetSize, const struct sparse_object *object, int64_t *rows,
-        int64_t *columns, int64_t *nonzero_count)
+	int64_t *columns, int64_t *nonzero_count)
 {
-    *rows = object->rows;
-    *columns = object->columns;
-    *nonzero_count = object->nonzero_count;
-    return CUSPARSE_SUCCESS;
+	*rows = object->rows;
+	*columns = object->columns;
+	*nonzero_count = object->nonzero_count;
+	return CUSPARSE_SUCCESS;
 }
 
 SIM_API(const char *, cusparseGetErrorString, int status)
 {
-    return status == CUSPARSE_SUCCESS ? "success" : "not supported by the simulated cuSPARSE";
+	return status == CUSPARSE_SUCCESS ? "success" : "not supported by the simulated cuSPARSE";
 }
 
 /* --- buffers: none, an assumption --- */
 
 static int no_buffer(size_t *bytes)
 {
-    *bytes = 0;
-    return CUSPARSE_SUCCESS;
+	*bytes = 0;
+	return CUSPARSE_SUCCESS;
 }
 
 SIM_API(int, cusparseSpMM_bufferSize, void *handle, int op_a, int op_b, const void *alpha, void *a,
-        void *b, const void *beta, void *c, int compute_type, int algorithm, size_t *bytes)
+	void *b, const void *beta, void *c, int compute_type, int algorithm, size_t *bytes)
 {
-    return no_buffer(bytes);
+	return no_buffer(bytes);
 }
 
 SIM_API(int, cusparseSpMV_bufferSize, void *handle, int op_a, const void *alpha, void *a, void *x,
-        const void *beta, void *y, int compute_type, int algorithm, size_t *bytes)
+	const void *beta, void *y, int compute_type, int algorithm, size_t *bytes)
 {
-    return no_buffer(bytes);
+	return no_buffer(bytes);
 }
 
 SIM_API(int, cusparseSDDMM_bufferSize, void *handle, int op_a, int op_b, const void *alpha, void *a,
-        void *b, const void *beta, void *c, int compute_type, int algorithm, size_t *bytes)
+	void *b, const void *beta, void *c, int compute_type, int algorithm, size_t *bytes)
 {
-    return no_buffer(bytes);
+	return no_buffer(bytes);
 }
 
 SIM_API(int, cusparseSpSM_bufferSize, void *handle, int op_a, int op_b, const void *alpha, void *a,
-        void *b, void *c, int compute_type, int algorithm, void *solve, size_t *bytes)
+	void *b, void *c, int compute_type, int algorithm, void *solve, size_t *bytes)
 {
-    return no_buffer(bytes);
+	return no_buffer(bytes);
 }
 
 SIM_API(int, cusparseSpSV_bufferSize, void *handle, int op_a, const void *alpha, void *a, void *x,
-        void *y, int compute_type, int algorithm, void *solve, size_t *bytes)
+	void *y, int compute_type, int algorithm, void *solve, size_t *bytes)
 {
-    return no_buffer(bytes);
+	return no_buffer(bytes);
 }
 
 SIM_API(int, cusparseXcoosort_bufferSizeExt, void *handle, int rows, int columns, int nonzero_count,
-        const int *row_indices, const int *column_indices, size_t *bytes)
+	const int *row_indices, const int *column_indices, size_t *bytes)
 {
-    return no_buffer(bytes);
+	return no_buffer(bytes);
 }
 
 SIM_API(int, cusparseXcsrsort_bufferSizeExt, void *handle, int rows, int columns, int nonzero_count,
-        const int *row_offsets, const int *column_indices, size_t *bytes)
+	const int *row_offsets, const int *column_indices, size_t *bytes)
 {
-    return no_buffer(bytes);
+	return no_buffer(bytes);
 }
 
 /* --- settings, and work for the device --- */

@@ -124,6 +124,14 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
 	return result;
 }
 
+/* The spelling of CUDA 10.0, which knew one mode. */
+#undef cuStreamBeginCapture
+CUresult cuStreamBeginCapture(CUstream stream);
+CUresult cuStreamBeginCapture(CUstream stream)
+{
+	return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
 				     const CUgraphEdgeData *edges, size_t count,
 				     CUstreamCaptureMode mode)

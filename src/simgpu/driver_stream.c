@@ -161,6 +161,17 @@ CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t va
 	return CUDA_SUCCESS;
 }
 
+CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value,
+			      unsigned flags)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
+{
+	return CUDA_SUCCESS;
+}
+
 /* ---- the host's functions ---- */
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *argument)

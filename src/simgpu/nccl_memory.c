@@ -1,9 +1,9 @@
 /*
  * Where the stand-in for NCCL gets its device memory, and how much.
  *
- * Owns the table of driver entries. The genuine library contains a static runtime and reaches the
- * driver by dlopen and cuGetProcAddress, so its memory is visible neither to PyTorch nor to anyone
- * who watches libcudart.so; this file takes the same way. Must never call the runtime library.
+ * Owns the table of driver entries. The memory is taken from the driver, so it is visible neither
+ * to PyTorch's allocator nor to anyone who watches libcudart.so. Must never call the runtime
+ * library.
  *
  *   what        size                          source
  *   init        SIMGPU_NCCL_INIT, 16 MiB      assumption: queues, a proxy buffer
@@ -14,176 +14,162 @@
  *
  * Channels are taken by the first collective of a communicator with more than one rank.
  */
-#define _GNU_SOURCE
 #include "sim_nccl.h"
 
 #include "sim.h"
+#include "sim_driver.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #define GRANULARITY (2 * SIM_MIB)
 
-#define DRIVER_ENTRIES(X)                                                                          \
-    X(cuCtxGetDevice)                                                                              \
-    X(cuMemAddressFree)                                                                            \
-    X(cuMemAddressReserve)                                                                         \
-    X(cuMemAlloc)                                                                                  \
-    X(cuMemCreate)                                                                                 \
-    X(cuMemFree)                                                                                   \
-    X(cuMemMap)                                                                                    \
-    X(cuMemRelease)                                                                                \
-    X(cuMemSetAccess)                                                                              \
-    X(cuMemUnmap)                                                                                  \
-    X(cuMemcpyAsync)
+#define DRIVER_ENTRIES(X)      \
+	X(cuCtxGetDevice)      \
+	X(cuMemAddressFree)    \
+	X(cuMemAddressReserve) \
+	X(cuMemAlloc)          \
+	X(cuMemCreate)         \
+	X(cuMemFree)           \
+	X(cuMemMap)            \
+	X(cuMemRelease)        \
+	X(cuMemSetAccess)      \
+	X(cuMemUnmap)          \
+	X(cuMemcpyAsync)
 
 static struct {
 #define MEMBER(name) __typeof__(name) *name;
-    DRIVER_ENTRIES(MEMBER)
+	DRIVER_ENTRIES(MEMBER)
 #undef MEMBER
 } driver;
 
-static int driver_is_complete;
-
-static int resolve(__typeof__(cuGetProcAddress) *look_up, const char *name, void *entry)
-{
-    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-
-    return look_up(name, entry, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &found) == CUDA_SUCCESS;
-}
+static int driver_is_complete = 1;
 
 static void load_driver(void)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    __typeof__(cuGetProcAddress) *look_up = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
-
-    if (!look_up)
-        return;
-    driver_is_complete = 1;
-#define RESOLVE(name) driver_is_complete &= resolve(look_up, #name, &driver.name);
-    DRIVER_ENTRIES(RESOLVE)
+#define RESOLVE(name) driver_is_complete &= (driver.name = sim_driver_entry(#name)) != NULL;
+	DRIVER_ENTRIES(RESOLVE)
 #undef RESOLVE
 }
 
 static int has_driver(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, load_driver);
-    return driver_is_complete;
+	pthread_once(&once, load_driver);
+	return driver_is_complete;
 }
 
 int nccl_current_device(void)
 {
-    CUdevice device = 0;
+	CUdevice device = 0;
 
-    if (!has_driver() || driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
-        return 0;
-    return device;
+	if (!has_driver() || driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+		return 0;
+	return device;
 }
 
 int nccl_copy(void *to, const void *from, size_t bytes, CUstream stream)
 {
-    if (to == from || bytes == 0)
-        return NCCL_SUCCESS;
-    if (!has_driver() ||
-        driver.cuMemcpyAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream) != CUDA_SUCCESS)
-        return NCCL_UNHANDLED_CUDA_ERROR;
-    return NCCL_SUCCESS;
+	if (to == from || bytes == 0)
+		return NCCL_SUCCESS;
+	if (!has_driver() ||
+	    driver.cuMemcpyAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream) != CUDA_SUCCESS)
+		return NCCL_UNHANDLED_CUDA_ERROR;
+	return NCCL_SUCCESS;
 }
 
 /* Reserves addresses for memory->handle and maps it. On failure only the handle remains. */
 static CUresult map_handle(struct nccl_memory *memory, const CUmemLocation *location)
 {
-    const CUmemAccessDesc access = {*location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUresult result =
-        driver.cuMemAddressReserve(&memory->address, memory->bytes, GRANULARITY, 0, 0);
+	const CUmemAccessDesc access = {*location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUresult result =
+		driver.cuMemAddressReserve(&memory->address, memory->bytes, GRANULARITY, 0, 0);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver.cuMemMap(memory->address, memory->bytes, 0, memory->handle, 0);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuMemSetAccess(memory->address, memory->bytes, &access, 1);
-    if (result != CUDA_SUCCESS)
-        driver.cuMemAddressFree(memory->address, memory->bytes);
-    return result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = driver.cuMemMap(memory->address, memory->bytes, 0, memory->handle, 0);
+	if (result == CUDA_SUCCESS)
+		result = driver.cuMemSetAccess(memory->address, memory->bytes, &access, 1);
+	if (result != CUDA_SUCCESS)
+		driver.cuMemAddressFree(memory->address, memory->bytes);
+	return result;
 }
 
 static CUresult create_and_map(struct nccl_memory *memory, int device, size_t bytes)
 {
-    const CUmemAllocationProp properties = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
-    };
-    CUresult result;
+	const CUmemAllocationProp properties = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+	};
+	CUresult result;
 
-    memory->is_mapped = 1;
-    memory->bytes = sim_round_up(bytes, GRANULARITY);
-    result = driver.cuMemCreate(&memory->handle, memory->bytes, &properties, 0);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = map_handle(memory, &properties.location);
-    if (result != CUDA_SUCCESS)
-        driver.cuMemRelease(memory->handle);
-    return result;
+	memory->is_mapped = 1;
+	memory->bytes = sim_round_up(bytes, GRANULARITY);
+	result = driver.cuMemCreate(&memory->handle, memory->bytes, &properties, 0);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = map_handle(memory, &properties.location);
+	if (result != CUDA_SUCCESS)
+		driver.cuMemRelease(memory->handle);
+	return result;
 }
 
 static CUresult allocate(struct nccl_memory *memory, int device, size_t bytes)
 {
-    if (sim_env_number("NCCL_CUMEM_ENABLE", 1) != 0)
-        return create_and_map(memory, device, bytes);
-    memory->bytes = bytes;
-    return driver.cuMemAlloc(&memory->address, bytes);
+	if (sim_env_number("NCCL_CUMEM_ENABLE", 1) != 0)
+		return create_and_map(memory, device, bytes);
+	memory->bytes = bytes;
+	return driver.cuMemAlloc(&memory->address, bytes);
 }
 
 int nccl_memory_take(struct nccl_memory **list, int device, size_t bytes)
 {
-    struct nccl_memory *memory = calloc(1, sizeof(*memory));
+	struct nccl_memory *memory = calloc(1, sizeof(*memory));
 
-    if (!memory)
-        return NCCL_SYSTEM_ERROR;
-    if (!has_driver() || allocate(memory, device, bytes) != CUDA_SUCCESS) {
-        free(memory);
-        return NCCL_UNHANDLED_CUDA_ERROR;
-    }
-    memory->next = *list;
-    *list = memory;
-    return NCCL_SUCCESS;
+	if (!memory)
+		return NCCL_SYSTEM_ERROR;
+	if (!has_driver() || allocate(memory, device, bytes) != CUDA_SUCCESS) {
+		free(memory);
+		return NCCL_UNHANDLED_CUDA_ERROR;
+	}
+	memory->next = *list;
+	*list = memory;
+	return NCCL_SUCCESS;
 }
 
 void nccl_memory_drop(struct nccl_memory *memory)
 {
-    if (memory->is_mapped) {
-        driver.cuMemUnmap(memory->address, memory->bytes);
-        driver.cuMemRelease(memory->handle);
-        driver.cuMemAddressFree(memory->address, memory->bytes);
-    } else {
-        driver.cuMemFree(memory->address);
-    }
-    free(memory);
+	if (memory->is_mapped) {
+		driver.cuMemUnmap(memory->address, memory->bytes);
+		driver.cuMemRelease(memory->handle);
+		driver.cuMemAddressFree(memory->address, memory->bytes);
+	} else {
+		driver.cuMemFree(memory->address);
+	}
+	free(memory);
 }
 
 int nccl_take_init_buffers(struct nccl_comm *comm)
 {
-    size_t bytes = sim_env_bytes("SIMGPU_NCCL_INIT", 16 * SIM_MIB);
+	size_t bytes = sim_env_bytes("SIMGPU_NCCL_INIT", 16 * SIM_MIB);
 
-    return bytes ? nccl_memory_take(&comm->memory, comm->device, bytes) : NCCL_SUCCESS;
+	return bytes ? nccl_memory_take(&comm->memory, comm->device, bytes) : NCCL_SUCCESS;
 }
 
 int nccl_take_channel_buffers(struct nccl_comm *comm)
 {
-    size_t bytes = sim_env_bytes("SIMGPU_NCCL_CHANNEL", 10 * SIM_MIB);
-    long count = sim_env_number("SIMGPU_NCCL_CHANNELS", 8);
-    int result = NCCL_SUCCESS;
+	size_t bytes = sim_env_bytes("SIMGPU_NCCL_CHANNEL", 10 * SIM_MIB);
+	long count = sim_env_number("SIMGPU_NCCL_CHANNELS", 8);
+	int result = NCCL_SUCCESS;
 
-    if (comm->has_channels)
-        return NCCL_SUCCESS;
-    comm->has_channels = 1;
-    if (comm->rank_count < 2 || bytes == 0)
-        return NCCL_SUCCESS;
-    for (long i = 0; i < count && result == NCCL_SUCCESS; i++)
-        result = nccl_memory_take(&comm->memory, comm->device, bytes);
-    return result;
+	if (comm->has_channels)
+		return NCCL_SUCCESS;
+	comm->has_channels = 1;
+	if (comm->rank_count < 2 || bytes == 0)
+		return NCCL_SUCCESS;
+	for (long i = 0; i < count && result == NCCL_SUCCESS; i++)
+		result = nccl_memory_take(&comm->memory, comm->device, bytes);
+	return result;
 }

@@ -14,33 +14,33 @@
 #endif
 
 enum nvrtc_result {
-    NVRTC_SUCCESS = 0,
-    NVRTC_OUT_OF_MEMORY = 1,
-    NVRTC_INVALID_INPUT = 3,
-    NVRTC_NAME_EXPRESSION_NOT_VALID = 10,
+	NVRTC_SUCCESS = 0,
+	NVRTC_OUT_OF_MEMORY = 1,
+	NVRTC_INVALID_INPUT = 3,
+	NVRTC_NAME_EXPRESSION_NOT_VALID = 10,
 };
 
 static const char image[] = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
 struct name {
-    struct name *next;
-    char text[]; /* a lowered name is the expression itself */
+	struct name *next;
+	char text[]; /* a lowered name is the expression itself */
 };
 
 struct nvrtc_program {
-    struct name *names;
+	struct name *names;
 };
 
 SIM_API(const char *, nvrtcGetErrorString, int result)
 {
-    return result == NVRTC_SUCCESS ? "NVRTC_SUCCESS" : "not supported by the simulated NVRTC";
+	return result == NVRTC_SUCCESS ? "NVRTC_SUCCESS" : "not supported by the simulated NVRTC";
 }
 
 SIM_API(int, nvrtcVersion, int *major, int *minor)
 {
-    *major = SIM_CUDA_MAJOR;
-    *minor = SIM_CUDA_MAJOR == 12 ? 8 : 0;
-    return NVRTC_SUCCESS;
+	*major = SIM_CUDA_MAJOR;
+	*minor = SIM_CUDA_MAJOR == 12 ? 8 : 0;
+	return NVRTC_SUCCESS;
 }
 
 static const int architectures[] = {75, 80, 86, 89, 90, 100, 120};
@@ -48,107 +48,107 @@ static const int architectures[] = {75, 80, 86, 89, 90, 100, 120};
 
 SIM_API(int, nvrtcGetNumSupportedArchs, int *count)
 {
-    *count = ARCHITECTURE_COUNT;
-    return NVRTC_SUCCESS;
+	*count = ARCHITECTURE_COUNT;
+	return NVRTC_SUCCESS;
 }
 
 SIM_API(int, nvrtcGetSupportedArchs, int *supported)
 {
-    memcpy(supported, architectures, sizeof(architectures));
-    return NVRTC_SUCCESS;
+	memcpy(supported, architectures, sizeof(architectures));
+	return NVRTC_SUCCESS;
 }
 
 SIM_API(int, nvrtcCreateProgram, struct nvrtc_program **program, const char *source,
-        const char *name, int header_count, const char *const *headers,
-        const char *const *include_names)
+	const char *name, int header_count, const char *const *headers,
+	const char *const *include_names)
 {
-    *program = calloc(1, sizeof(**program));
-    return *program ? NVRTC_SUCCESS : NVRTC_OUT_OF_MEMORY;
+	*program = calloc(1, sizeof(**program));
+	return *program ? NVRTC_SUCCESS : NVRTC_OUT_OF_MEMORY;
 }
 
 SIM_API(int, nvrtcDestroyProgram, struct nvrtc_program **program)
 {
-    struct name *name, *next;
+	struct name *name, *next;
 
-    if (!program || !*program)
-        return NVRTC_INVALID_INPUT;
-    for (name = (*program)->names; name; name = next) {
-        next = name->next;
-        free(name);
-    }
-    free(*program);
-    *program = NULL;
-    return NVRTC_SUCCESS;
+	if (!program || !*program)
+		return NVRTC_INVALID_INPUT;
+	for (name = (*program)->names; name; name = next) {
+		next = name->next;
+		free(name);
+	}
+	free(*program);
+	*program = NULL;
+	return NVRTC_SUCCESS;
 }
 
 SIM_API(int, nvrtcAddNameExpression, struct nvrtc_program *program, const char *expression)
 {
-    size_t bytes = strlen(expression) + 1;
-    struct name *name = malloc(sizeof(*name) + bytes);
+	size_t bytes = strlen(expression) + 1;
+	struct name *name = malloc(sizeof(*name) + bytes);
 
-    if (!name)
-        return NVRTC_OUT_OF_MEMORY;
-    memcpy(name->text, expression, bytes);
-    name->next = program->names;
-    program->names = name;
-    return NVRTC_SUCCESS;
+	if (!name)
+		return NVRTC_OUT_OF_MEMORY;
+	memcpy(name->text, expression, bytes);
+	name->next = program->names;
+	program->names = name;
+	return NVRTC_SUCCESS;
 }
 
 /* The name lives as long as the program. */
 SIM_API(int, nvrtcGetLoweredName, struct nvrtc_program *program, const char *expression,
-        const char **lowered)
+	const char **lowered)
 {
-    for (const struct name *name = program->names; name; name = name->next) {
-        if (strcmp(name->text, expression) == 0) {
-            *lowered = name->text;
-            return NVRTC_SUCCESS;
-        }
-    }
-    return NVRTC_NAME_EXPRESSION_NOT_VALID;
+	for (const struct name *name = program->names; name; name = name->next) {
+		if (strcmp(name->text, expression) == 0) {
+			*lowered = name->text;
+			return NVRTC_SUCCESS;
+		}
+	}
+	return NVRTC_NAME_EXPRESSION_NOT_VALID;
 }
 
 SIM_ACCEPT(nvrtcCompileProgram)
 
 static int text_bytes(size_t *bytes)
 {
-    *bytes = sizeof(image); /* the closing NUL counts */
-    return NVRTC_SUCCESS;
+	*bytes = sizeof(image); /* the closing NUL counts */
+	return NVRTC_SUCCESS;
 }
 
 static int copy_text(char *out)
 {
-    memcpy(out, image, sizeof(image));
-    return NVRTC_SUCCESS;
+	memcpy(out, image, sizeof(image));
+	return NVRTC_SUCCESS;
 }
 
 SIM_API(int, nvrtcGetPTXSize, struct nvrtc_program *program, size_t *bytes)
 {
-    return text_bytes(bytes);
+	return text_bytes(bytes);
 }
 
 SIM_API(int, nvrtcGetPTX, struct nvrtc_program *program, char *out)
 {
-    return copy_text(out);
+	return copy_text(out);
 }
 
 SIM_API(int, nvrtcGetCUBINSize, struct nvrtc_program *program, size_t *bytes)
 {
-    return text_bytes(bytes);
+	return text_bytes(bytes);
 }
 
 SIM_API(int, nvrtcGetCUBIN, struct nvrtc_program *program, char *out)
 {
-    return copy_text(out);
+	return copy_text(out);
 }
 
 SIM_API(int, nvrtcGetProgramLogSize, struct nvrtc_program *program, size_t *bytes)
 {
-    *bytes = 1;
-    return NVRTC_SUCCESS;
+	*bytes = 1;
+	return NVRTC_SUCCESS;
 }
 
 SIM_API(int, nvrtcGetProgramLog, struct nvrtc_program *program, char *out)
 {
-    *out = '\0';
-    return NVRTC_SUCCESS;
+	*out = '\0';
+	return NVRTC_SUCCESS;
 }

@@ -41,7 +41,6 @@
 	X(cuDevicePrimaryCtxGetState, 0)                        \
 	X(cuCtxGetCurrent, 0)                                   \
 	X(cuCtxSetCurrent, 0)                                   \
-	X(cuCtxGetDevice, 12000)                                \
 	X(cuCtxSynchronize, 12000)                              \
 	X(cuCtxGetLimit, 0)                                     \
 	X(cuCtxSetLimit, 0)                                     \
@@ -83,7 +82,6 @@
 	X(cuIpcOpenEventHandle, 0)                              \
 	X(cuMemcpy, 0)                                          \
 	X(cuMemcpyAsync, 0)                                     \
-	X(cuMemcpyPeerAsync, 0)                                 \
 	X(cuMemcpy2D, 0)                                        \
 	X(cuMemcpy2DAsync, 0)                                   \
 	X(cuMemsetD8, 0)                                        \

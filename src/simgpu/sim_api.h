@@ -15,19 +15,19 @@
 
 #define SIM_EXPORT __attribute__((visibility("default")))
 
-#define SIM_API(result, name, ...)                                                                 \
-    SIM_EXPORT result name(__VA_ARGS__);                                                           \
-    result name(__VA_ARGS__)
+#define SIM_API(result, name, ...)           \
+	SIM_EXPORT result name(__VA_ARGS__); \
+	result name(__VA_ARGS__)
 
 /*
  * Work for the device that has no host result: accepted, and nothing is computed. The parameters
  * are left out on purpose; the caller cleans up its own arguments in this calling convention, and
  * every status of success is 0.
  */
-#define SIM_ACCEPT(name)                                                                           \
-    SIM_API(int, name, void)                                                                       \
-    {                                                                                              \
-        return 0;                                                                                  \
-    }
+#define SIM_ACCEPT(name)         \
+	SIM_API(int, name, void) \
+	{                        \
+		return 0;        \
+	}
 
 #endif

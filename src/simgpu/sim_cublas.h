@@ -15,10 +15,10 @@
 #define CUBLAS_VERSION_NUMBER (SIM_CUDA_MAJOR * 10000)
 
 enum cublas_status {
-    CUBLAS_SUCCESS = 0,
-    CUBLAS_ALLOC_FAILED = 3,
-    CUBLAS_INVALID_VALUE = 7,
-    CUBLAS_NOT_SUPPORTED = 15,
+	CUBLAS_SUCCESS = 0,
+	CUBLAS_ALLOC_FAILED = 3,
+	CUBLAS_INVALID_VALUE = 7,
+	CUBLAS_NOT_SUPPORTED = 15,
 };
 
 /* Where the caller's scalars live. */
@@ -27,10 +27,10 @@ enum cublas_pointer_mode { POINTER_HOST = 0, POINTER_DEVICE = 1 };
 /* libraryPropertyType: 0 major, 1 minor, 2 patch level. */
 static inline int cublas_property(int part, int *value)
 {
-    if (part < 0 || part > 2)
-        return CUBLAS_INVALID_VALUE;
-    *value = part == 0 ? SIM_CUDA_MAJOR : 0;
-    return CUBLAS_SUCCESS;
+	if (part < 0 || part > 2)
+		return CUBLAS_INVALID_VALUE;
+	*value = part == 0 ? SIM_CUDA_MAJOR : 0;
+	return CUBLAS_SUCCESS;
 }
 
 #endif

@@ -14,29 +14,29 @@
 #pragma GCC visibility push(hidden)
 
 enum cudnn_status {
-    CUDNN_SUCCESS = 0,
-    CUDNN_BAD_PARAM = 2000,
-    CUDNN_NOT_SUPPORTED = 3000,
-    CUDNN_ALLOC_FAILED = 4003,
+	CUDNN_SUCCESS = 0,
+	CUDNN_BAD_PARAM = 2000,
+	CUDNN_NOT_SUPPORTED = 3000,
+	CUDNN_ALLOC_FAILED = 4003,
 };
 
 enum cudnn_data_type {
-    CUDNN_FLOAT = 0,
-    CUDNN_DOUBLE = 1,
-    CUDNN_HALF = 2,
-    CUDNN_INT8 = 3,
-    CUDNN_UINT8 = 6,
-    CUDNN_BFLOAT16 = 9,
-    CUDNN_INT64 = 10,
-    CUDNN_BOOLEAN = 11,
-    CUDNN_FP8_E4M3 = 12,
-    CUDNN_FP8_E5M2 = 13,
-    CUDNN_FP8_E8M0 = 15,
-    CUDNN_FP4_E2M1 = 16,
-    CUDNN_INT4 = 17,
-    CUDNN_UINT4 = 18,
-    CUDNN_COMPLEX_FP32 = 20,
-    CUDNN_COMPLEX_FP64 = 21,
+	CUDNN_FLOAT = 0,
+	CUDNN_DOUBLE = 1,
+	CUDNN_HALF = 2,
+	CUDNN_INT8 = 3,
+	CUDNN_UINT8 = 6,
+	CUDNN_BFLOAT16 = 9,
+	CUDNN_INT64 = 10,
+	CUDNN_BOOLEAN = 11,
+	CUDNN_FP8_E4M3 = 12,
+	CUDNN_FP8_E5M2 = 13,
+	CUDNN_FP8_E8M0 = 15,
+	CUDNN_FP4_E2M1 = 16,
+	CUDNN_INT4 = 17,
+	CUDNN_UINT4 = 18,
+	CUDNN_COMPLEX_FP32 = 20,
+	CUDNN_COMPLEX_FP64 = 21,
 };
 
 /* cudnnDataType_t → bytes an element takes; types below a byte count as one, unknown ones as 4. */
@@ -50,11 +50,11 @@ size_t cudnn_type_bytes(int data_type);
  * too and leave it empty.
  */
 struct cudnn_desc {
-    int data_type;
-    int format; /* of a filter: cudnnTensorFormat_t */
-    int dim_count;
-    int dims[CUDNN_MAX_DIMS];
-    int strides[CUDNN_MAX_DIMS];
+	int data_type;
+	int format; /* of a filter: cudnnTensorFormat_t */
+	int dim_count;
+	int dims[CUDNN_MAX_DIMS];
+	int strides[CUDNN_MAX_DIMS];
 };
 
 /* Bytes of the described tensor, its dimensions taken as dense. */
@@ -72,7 +72,7 @@ enum cudnn_conv_direction { CONV_FORWARD, CONV_BACKWARD_DATA, CONV_BACKWARD_FILT
 
 /* Workspace of one convolution. window: elements of the filter's window. */
 size_t cudnn_conv_workspace_bytes(enum cudnn_conv_direction direction, size_t image_bytes,
-                                  size_t filter_bytes, size_t window);
+				  size_t filter_bytes, size_t window);
 
 size_t cudnn_batch_norm_workspace_bytes(int channel_count);
 
@@ -90,63 +90,63 @@ size_t cudnn_dropout_state_bytes(void);
 /* --- the backend API: cudnn_backend.c keeps descriptors, cudnn_plan.c answers about them --- */
 
 enum backend_value_type {
-    VALUE_HANDLE = 0,
-    VALUE_BOOLEAN = 2,
-    VALUE_INT64 = 3,
-    VALUE_DOUBLE = 5,
-    VALUE_VOID_PTR = 6,
-    VALUE_DESCRIPTOR = 15,
-    VALUE_INT32 = 23,
-    VALUE_CHAR = 24,
-    VALUE_FRACTION = 26, /* two int64 */
+	VALUE_HANDLE = 0,
+	VALUE_BOOLEAN = 2,
+	VALUE_INT64 = 3,
+	VALUE_DOUBLE = 5,
+	VALUE_VOID_PTR = 6,
+	VALUE_DESCRIPTOR = 15,
+	VALUE_INT32 = 23,
+	VALUE_CHAR = 24,
+	VALUE_FRACTION = 26, /* two int64 */
 };
 
 enum backend_kind {
-    KIND_ENGINE = 2,
-    KIND_ENGINE_CONFIG = 3,
-    KIND_EXECUTION_PLAN = 5,
-    KIND_CONV_FORWARD = 10,
-    KIND_CONV_BACKWARD_FILTER = 11,
-    KIND_CONV_BACKWARD_DATA = 12,
+	KIND_ENGINE = 2,
+	KIND_ENGINE_CONFIG = 3,
+	KIND_EXECUTION_PLAN = 5,
+	KIND_CONV_FORWARD = 10,
+	KIND_CONV_BACKWARD_FILTER = 11,
+	KIND_CONV_BACKWARD_DATA = 12,
 };
 
 enum backend_name {
-    HEURISTIC_GRAPH = 201,
-    HEURISTIC_RESULTS = 202,
-    CONFIG_ENGINE = 300,
-    CONFIG_WORKSPACE_BYTES = 303,
-    CONFIG_SHARED_MEMORY_BYTES = 304,
-    PLAN_CONFIG = 401,
-    PLAN_WORKSPACE_BYTES = 402,
-    PLAN_JSON = 405,
-    CONV_FORWARD_W = 703,
-    CONV_FORWARD_X = 704,
-    CONV_BACKWARD_DATA_W = 709,
-    CONV_BACKWARD_DATA_DX = 710,
-    CONV_BACKWARD_FILTER_DW = 715,
-    CONV_BACKWARD_FILTER_X = 716,
-    GRAPH_OPERATIONS = 801,
-    GRAPH_ENGINE_COUNT = 802,
-    TENSOR_DATA_TYPE = 901,
-    TENSOR_DIMS = 902,
-    ENGINE_GRAPH = 1300,
-    ENGINE_INDEX = 1301,
+	HEURISTIC_GRAPH = 201,
+	HEURISTIC_RESULTS = 202,
+	CONFIG_ENGINE = 300,
+	CONFIG_WORKSPACE_BYTES = 303,
+	CONFIG_SHARED_MEMORY_BYTES = 304,
+	PLAN_CONFIG = 401,
+	PLAN_WORKSPACE_BYTES = 402,
+	PLAN_JSON = 405,
+	CONV_FORWARD_W = 703,
+	CONV_FORWARD_X = 704,
+	CONV_BACKWARD_DATA_W = 709,
+	CONV_BACKWARD_DATA_DX = 710,
+	CONV_BACKWARD_FILTER_DW = 715,
+	CONV_BACKWARD_FILTER_X = 716,
+	GRAPH_OPERATIONS = 801,
+	GRAPH_ENGINE_COUNT = 802,
+	TENSOR_DATA_TYPE = 901,
+	TENSOR_DIMS = 902,
+	ENGINE_GRAPH = 1300,
+	ENGINE_INDEX = 1301,
 };
 
 /* One attribute: `count` values of `type`, owned. Values of VALUE_DESCRIPTOR are references. */
 struct backend_attribute {
-    struct backend_attribute *next;
-    int name;
-    int type;
-    int64_t count;
-    void *values;
+	struct backend_attribute *next;
+	int name;
+	int type;
+	int64_t count;
+	void *values;
 };
 
 /* A descriptor is a bag of attributes. It lives as long as its owner or any parent refers to it. */
 struct backend_desc {
-    int kind;
-    int references;
-    struct backend_attribute *attributes;
+	int kind;
+	int references;
+	struct backend_attribute *attributes;
 };
 
 struct backend_desc *backend_desc_new(int kind);
@@ -154,7 +154,7 @@ void backend_desc_release(struct backend_desc *desc);
 
 /* Replaces the attribute. Takes references of its own on descriptors. 0 or CUDNN_ALLOC_FAILED. */
 int backend_desc_set(struct backend_desc *desc, int name, int type, int64_t count,
-                     const void *values);
+		     const void *values);
 
 /* Makes `to` a second descriptor with the kind and attributes of `from`. */
 int backend_desc_copy(struct backend_desc *to, const struct backend_desc *from);
@@ -171,7 +171,7 @@ struct backend_desc *backend_desc_child(const struct backend_desc *desc, int nam
  * question is about a stored attribute.
  */
 int backend_answer(struct backend_desc *desc, int name, int64_t wanted, int64_t *count, void *out,
-                   int *status);
+		   int *status);
 
 #pragma GCC visibility pop
 

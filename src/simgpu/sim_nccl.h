@@ -12,33 +12,33 @@
 #pragma GCC visibility push(hidden)
 
 enum nccl_result {
-    NCCL_SUCCESS = 0,
-    NCCL_UNHANDLED_CUDA_ERROR = 1,
-    NCCL_SYSTEM_ERROR = 2,
-    NCCL_INVALID_ARGUMENT = 4,
-    NCCL_INVALID_USAGE = 5,
+	NCCL_SUCCESS = 0,
+	NCCL_UNHANDLED_CUDA_ERROR = 1,
+	NCCL_SYSTEM_ERROR = 2,
+	NCCL_INVALID_ARGUMENT = 4,
+	NCCL_INVALID_USAGE = 5,
 };
 
 /* ncclUniqueId travels by value */
 struct nccl_unique_id {
-    char text[128];
+	char text[128];
 };
 
 /* Device memory taken from the driver, outside PyTorch's allocator. */
 struct nccl_memory {
-    struct nccl_memory *next;
-    CUdeviceptr address;
-    size_t bytes;
-    int is_mapped; /* created and mapped; otherwise one cuMemAlloc */
-    CUmemGenericAllocationHandle handle;
+	struct nccl_memory *next;
+	CUdeviceptr address;
+	size_t bytes;
+	int is_mapped; /* created and mapped; otherwise one cuMemAlloc */
+	CUmemGenericAllocationHandle handle;
 };
 
 struct nccl_comm {
-    int rank_count;
-    int rank;
-    int device;
-    int has_channels; /* the first collective has been through here */
-    struct nccl_memory *memory;
+	int rank_count;
+	int rank;
+	int device;
+	int has_channels; /* the first collective has been through here */
+	struct nccl_memory *memory;
 };
 
 /* The calling thread's current device; 0 when there is no context. */

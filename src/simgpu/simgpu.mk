@@ -66,9 +66,9 @@ $(eval $(call sim_library,libcudart.so.12,$(SIMGPU_RUNTIME),801,$(SIMGPU_CUDA12)
 # ---- libraries above them; the codes are each library's own "not supported" ----
 SIMGPU_CUDNN := cudnn.c cudnn_backend.c cudnn_conv.c cudnn_desc.c cudnn_plan.c cudnn_rnn.c \
 	cudnn_sizes.c
-SIMGPU_NCCL  := nccl.c nccl_collectives.c nccl_memory.c
-$(eval $(call sim_library,libcublas.so.13,cublas.c,15,-DSIM_CUDA_MAJOR=13))
-$(eval $(call sim_library,libcublas.so.12,cublas.c,15,-DSIM_CUDA_MAJOR=12))
+SIMGPU_NCCL  := nccl.c nccl_collectives.c nccl_memory.c sim_driver.c
+$(eval $(call sim_library,libcublas.so.13,cublas.c sim_driver.c,15,-DSIM_CUDA_MAJOR=13 $(SIMGPU_CUDA13)))
+$(eval $(call sim_library,libcublas.so.12,cublas.c sim_driver.c,15,-DSIM_CUDA_MAJOR=12 $(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcublasLt.so.13,cublaslt.c,15,-DSIM_CUDA_MAJOR=13))
 $(eval $(call sim_library,libcublasLt.so.12,cublaslt.c,15,-DSIM_CUDA_MAJOR=12))
 $(eval $(call sim_library,libcudnn.so.9,$(SIMGPU_CUDNN),3000))
@@ -80,8 +80,8 @@ $(eval $(call sim_library,libnvrtc.so.12,nvrtc.c,11,-DSIM_CUDA_MAJOR=12))
 $(eval $(call sim_library,libnvidia-ml.so.1,nvml.c,3,$(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcusparse.so.12,cusparse.c,10))
 $(eval $(call sim_library,libcusparseLt.so.0,,10))
-$(eval $(call sim_library,libcusolver.so.12,cusolver.c,9))
-$(eval $(call sim_library,libcusolver.so.11,cusolver.c,9))
+$(eval $(call sim_library,libcusolver.so.12,cusolver.c sim_driver.c,9,$(SIMGPU_CUDA13)))
+$(eval $(call sim_library,libcusolver.so.11,cusolver.c sim_driver.c,9,$(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcufft.so.12,cufft.c,16))
 $(eval $(call sim_library,libcufft.so.11,cufft.c,16))
 $(eval $(call sim_library,libcurand.so.10,,999))

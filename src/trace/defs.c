@@ -221,7 +221,7 @@ static int add_device(struct defs *defs, const void *record, size_t bytes)
 		table_push(&defs->devices);
 	}
 	struct def_device *device = table_at(&defs->devices, raw.head.id);
-	if (raw.name)
+	if (raw.name || !device->name) /* "" when unknown; NULL: not defined at all */
 		device->name = defs_string(defs, raw.name);
 	if (raw.total_bytes)
 		device->total_bytes = raw.total_bytes;
@@ -238,6 +238,8 @@ static int add_info(struct defs *defs, const void *record, size_t bytes)
 	if (raw.head.id == 0 || raw.head.id >= INFO_KEYS)
 		return 0; /* of a later version */
 	struct table *texts = &defs->infos[raw.head.id];
+	if (raw.head.flags > texts->count)
+		return -EINVAL;
 	if (raw.head.flags < texts->count)
 		return 0; /* known: the same record stands in a chunk and in a window */
 	if (table_reserve(texts, defs->arena))

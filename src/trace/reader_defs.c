@@ -1,10 +1,9 @@
 /* Definitions of a trace, from its chunks and from the two halves of the window. Owns: that they
- * are added in the order of their making, each once, and bounded in sum. */
+ * are added in the order of their making, and bounded in sum. What stands in a chunk and in a half
+ * is added twice, which does no harm. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/hash.h"
 #include "trace/reader_private.h"
 
 struct half {
@@ -14,14 +13,22 @@ struct half {
 
 /* ---------- chunks ---------- */
 
+/* After a failed write, the definitions that it should have stored are missing: no damage of the
+ * file. */
+static const char *reason(const struct trace *trace, int error)
+{
+	if (error == -ENOMEM)
+		return "out of memory";
+	return trace->live.write_errno ? "definitions before are missing, they could not be written"
+				       : "a definition is damaged";
+}
+
 static void add(struct trace *trace, const unsigned char *records, size_t bytes, const char *where)
 {
 	size_t consumed;
 	int error = defs_add(trace->defs, records, bytes, &consumed);
 	if (error)
-		reader_is_torn(trace, "%s: %s after %zu bytes", where,
-			       error == -ENOMEM ? "out of memory" : "a definition is damaged",
-			       consumed);
+		reader_is_torn(trace, "%s, byte %zu: %s", where, consumed, reason(trace, error));
 }
 
 void definitions_add_chunk(struct trace *trace, const struct chunk_ref *chunk,
@@ -32,10 +39,6 @@ void definitions_add_chunk(struct trace *trace, const struct chunk_ref *chunk,
 	text_init_fixed(&text, where, sizeof where);
 	text_printf(&text, "definitions at %llu", (unsigned long long)chunk->offset);
 	trace->definitions_left_bytes -= chunk->head.raw_bytes;
-	trace->known[trace->known_count++ % BLOCKS_KNOWN] = (struct known_block){
-		.bytes = chunk->head.raw_bytes,
-		.checksum = memtrace_checksum(0, raw, chunk->head.raw_bytes),
-	};
 	add(trace, raw, chunk->head.raw_bytes, text_string(&text));
 }
 
@@ -84,28 +87,13 @@ static bool copy_halves_once(const struct trace *trace, struct half halves[2])
 	       after.used_bytes == halves[!newer].head.used_bytes;
 }
 
-/* How many bytes of a half have been read in a chunk already. Ids would tell for most kinds, but a
- * fact that is read twice would be there twice. */
-static size_t known_bytes(const struct trace *trace, const struct half *half)
-{
-	size_t count = trace->known_count < BLOCKS_KNOWN ? trace->known_count : BLOCKS_KNOWN;
-	for (size_t i = 0; i < count; i++) {
-		const struct known_block *known = &trace->known[i];
-		if (known->bytes && known->bytes <= half->head.used_bytes &&
-		    memtrace_checksum(0, half->records, known->bytes) == known->checksum)
-			return known->bytes;
-	}
-	return 0;
-}
-
 static void add_half(struct trace *trace, const struct half *half)
 {
 	if (half->head.state != 0 && !is_in_use(trace, half))
 		reader_is_torn(trace, "the definitions window is damaged (its state or length)");
 	if (!is_in_use(trace, half))
 		return;
-	size_t known = known_bytes(trace, half);
-	add(trace, half->records + known, half->head.used_bytes - known, "definitions window");
+	add(trace, half->records, half->head.used_bytes, "definitions window");
 }
 
 int definitions_add_window(struct trace *trace)

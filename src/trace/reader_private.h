@@ -40,12 +40,6 @@ struct ring {
 	uint64_t trusted_from; /* earlier slots may have been overwritten during the copy */
 };
 
-#define BLOCKS_KNOWN 4
-
-struct known_block { /* a definitions chunk, to be recognised in a half of the window */
-	uint64_t bytes, checksum;
-};
-
 enum source { SOURCE_CHUNKS, SOURCE_WINDOW, SOURCE_RING, SOURCE_NONE };
 
 struct trace {
@@ -56,8 +50,6 @@ struct trace {
 	struct trace_facts facts;
 	struct defs *defs;
 	uint64_t definitions_left_bytes; /* that may still be unpacked */
-	struct known_block known[BLOCKS_KNOWN];
-	size_t known_count; /* in all; the last BLOCKS_KNOWN are kept */
 	struct chunks chunks;
 	struct window window;
 	struct ring ring;

@@ -85,6 +85,7 @@ static void window_restart(struct writer *writer, const struct event *first)
 {
 	struct memtrace_events_window *window = writer->window;
 	__atomic_store_n(&window->count, 0, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* a kill must never leave old rows under a new first sequence */
 	window->rows_bytes = 0;
 	window->times_bytes = 0;
 	window->first_sequence = first->sequence;
