@@ -200,7 +200,8 @@ struct memtrace_def_native_frame {
 	uint64_t offset; /* return address - module base */
 };
 
-#define MEMTRACE_STACK_TRUNCATED 1 /* in head.flags */
+#define MEMTRACE_STACK_TRUNCATED 1        /* in head.flags: there were more Python frames … */
+#define MEMTRACE_STACK_NATIVE_TRUNCATED 2 /* … or native frames between these and Python's or the thread's first */
 
 struct memtrace_def_stack {
 	struct memtrace_definition head;

@@ -8,6 +8,7 @@
 #include "recorder/elf.h"
 #include "hooks/lookup.h"
 #include "recorder/record.h"
+#include "recorder/unwind.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
@@ -119,6 +120,7 @@ HIDDEN void loader_before_dlclose(void *handle)
 	(void)handle;
 	find_real();
 	record_loader_changed();
+	unwind_forget();
 	lookup_forget();
 }
 

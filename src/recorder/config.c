@@ -9,25 +9,39 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "recorder/say.h"
 
 static const char output_default[] = "memtrace.%p";
 
-struct choice {
-	const char *word;
-	bool value;
-};
+#define CHOICES_MAX 5
 
+/* A variable takes one of a few words, or (no words) a number or size between two bounds. */
 static const struct option {
 	const char *name;
-	size_t field;
-	bool by_default;
-	struct choice choices[4];
+	size_t field; /* a uint64_t of struct config */
+	uint64_t by_default;
+	struct {
+		const char *word;
+		uint64_t value;
+	} choices[CHOICES_MAX];
+	uint64_t least, most;
+	bool is_size;
 } options[] = {
-	{ "MEMTRACE", offsetof(struct config, enabled), true, { { "on", true }, { "1", true }, { "off", false }, { "0", false } } },
-	{ "MEMTRACE_STACKS", offsetof(struct config, python_stacks), true, { { "python", true }, { "off", false } } },
-	{ "MEMTRACE_SUMMARY", offsetof(struct config, summary_on_stderr), true, { { "stderr", true }, { "file", false } } },
-	{ "MEMTRACE_LOG", offsetof(struct config, log), false, { { "on", true }, { "off", false } } },
+	{ .name = "MEMTRACE", .field = offsetof(struct config, enabled), .by_default = 1,
+	  .choices = { { "on", 1 }, { "off", 0 }, { "1", 1 }, { "0", 0 } } },
+	{ .name = "MEMTRACE_STACKS", .field = offsetof(struct config, stacks),
+	  .by_default = CONFIG_PYTHON | CONFIG_NATIVE,
+	  .choices = { { "python,native", CONFIG_PYTHON | CONFIG_NATIVE }, { "python", CONFIG_PYTHON },
+		       { "native", CONFIG_NATIVE }, { "off", 0 } } },
+	{ .name = "MEMTRACE_STACK_DEPTH", .field = offsetof(struct config, stack_depth),
+	  .by_default = CONFIG_DEPTH_MAX, .least = 1, .most = CONFIG_DEPTH_MAX },
+	{ .name = "MEMTRACE_NATIVE_MIN", .field = offsetof(struct config, native_min_bytes),
+	  .most = UINT64_C(1) << 50, .is_size = true },
+	{ .name = "MEMTRACE_SUMMARY", .field = offsetof(struct config, summary_on_stderr), .by_default = 1,
+	  .choices = { { "stderr", 1 }, { "file", 0 } } },
+	{ .name = "MEMTRACE_LOG", .field = offsetof(struct config, log),
+	  .choices = { { "on", 1 }, { "off", 0 } } },
 };
 
 static void complain(const struct option *option, const char *value)
@@ -38,25 +52,45 @@ static void complain(const struct option *option, const char *value)
 	text_printf(&text, "%s=", option->name);
 	text_add_escaped(&text, value);
 	text_add(&text, " is not known, so it is ignored; use");
-	for (unsigned i = 0; i < 4 && option->choices[i].word; i++)
-		text_printf(&text, "%s %s", i ? "," : "", option->choices[i].word);
+	for (unsigned i = 0; i < CHOICES_MAX && option->choices[i].word; i++)
+		text_printf(&text, "%s %s", i ? " or" : "", option->choices[i].word);
+	if (option->is_size)
+		text_add(&text, " a size like 64KiB");
+	else if (option->most)
+		text_printf(&text, " a number from %llu to %llu", (unsigned long long)option->least,
+			    (unsigned long long)option->most);
 	say(text_string(&text));
+}
+
+static bool parse_choice(const struct option *option, const char *value, uint64_t *result)
+{
+	for (unsigned i = 0; i < CHOICES_MAX && option->choices[i].word; i++) {
+		if (!strcmp(option->choices[i].word, value)) {
+			*result = option->choices[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_number(const struct option *option, const char *value, uint64_t *result)
+{
+	uint64_t number;
+	if (!option->most || parse_bytes(value, &number))
+		return false;
+	if (number < option->least || number > option->most)
+		return false;
+	*result = number;
+	return true;
 }
 
 static void read_option(struct config *config, const struct option *option)
 {
-	bool *field = (bool *)((char *)config + option->field);
+	uint64_t *field = (uint64_t *)(void *)((char *)config + option->field);
 	const char *value = getenv(option->name);
 	*field = option->by_default;
-	if (!value || !*value)
-		return;
-	for (unsigned i = 0; i < 4 && option->choices[i].word; i++) {
-		if (!strcmp(option->choices[i].word, value)) {
-			*field = option->choices[i].value;
-			return;
-		}
-	}
-	complain(option, value);
+	if (value && *value && !parse_choice(option, value, field) && !parse_number(option, value, field))
+		complain(option, value);
 }
 
 const char *config_environment(const char *const *names)

@@ -2,18 +2,23 @@
 #ifndef MT_RECORDER_CONFIG_H
 #define MT_RECORDER_CONFIG_H
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define CONFIG_PATH_BYTES 4096
 
+#define CONFIG_PYTHON 1u /* of config.stacks */
+#define CONFIG_NATIVE 2u
+#define CONFIG_DEPTH_MAX 128
+
 struct config {
 	char output[CONFIG_PATH_BYTES]; /* absolute, expanded, without .mtrace */
-	bool enabled;
-	bool python_stacks;
-	bool summary_on_stderr;
-	bool log; /* more words on stderr */
-	bool is_quiet_rank; /* another rank of this job prints the summary */
+	uint64_t enabled;
+	uint64_t stacks;            /* CONFIG_PYTHON, CONFIG_NATIVE */
+	uint64_t stack_depth;       /* frames of each kind, 1 … CONFIG_DEPTH_MAX */
+	uint64_t native_min_bytes;  /* blocks below have no native frames */
+	uint64_t summary_on_stderr;
+	uint64_t log;               /* more words on stderr */
 };
 
 /* Never fails: what is wrong is said once and the default is taken. */

@@ -232,7 +232,29 @@ int elf_range_of(const struct link_map *map, const void *address, struct elf_ran
 	return 1;
 }
 
+const unsigned char *elf_unwind_table_of(const void *address)
+{
+	struct dl_find_object found;
+	return _dl_find_object && !_dl_find_object((void *)address, &found) ? found.dlfo_eh_frame : NULL;
+}
+
+int elf_can_find_objects(void)
+{
+	return _dl_find_object != NULL;
+}
+
 #else
+
+const unsigned char *elf_unwind_table_of(const void *address)
+{
+	(void)address;
+	return NULL;
+}
+
+int elf_can_find_objects(void)
+{
+	return 0;
+}
 
 const struct link_map *elf_object_of(const void *address)
 {

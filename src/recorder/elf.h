@@ -26,6 +26,11 @@ struct elf_range {
 };
 int elf_range_of(const struct link_map *, const void *address, struct elf_range *);
 
+/* The search table of the unwind information (.eh_frame_hdr) of the object that holds `address`, or NULL. */
+const unsigned char *elf_unwind_table_of(const void *address);
+/* Is there a look-up of objects without a lock? (glibc 2.35 on.) Without it unwind tables are not found. */
+int elf_can_find_objects(void);
+
 /* The last component of an object's path; "" for the program itself. */
 const char *elf_basename(const struct link_map *);
 

@@ -13,11 +13,13 @@
 #include "recorder/python.h"
 #include "recorder/session.h"
 #include "recorder/thread.h"
+#include "recorder/unwind.h"
 
 #define STACKS_CAPACITY (1u << 17)
 #define FRAMES_CAPACITY (1u << 16)
 #define STRINGS_CAPACITY (1u << 15)
 #define MODULES_CAPACITY (1u << 12)
+#define FRAME_HIDDEN UINT32_MAX
 
 int intern_init(struct intern *intern)
 {
@@ -157,7 +159,7 @@ static uint32_t define_python_frame(struct session *session, const struct python
 	if (!python_describe(frame, &source))
 		return 0;
 	if (source.is_hidden)
-		return UINT32_MAX;
+		return FRAME_HIDDEN;
 	uint32_t file = define_string(session, source.file);
 	uint32_t function = define_string(session, source.function);
 	struct memtrace_def_python_frame *def = record_begin(session, MEMTRACE_DEF_PYTHON_FRAME,
@@ -176,7 +178,7 @@ static uint64_t frame_key(uint64_t hash, const struct python_frame *frame)
 	return id_mix(hash, frame->code ^ (uint64_t)(uint32_t)frame->lasti << 40 ^ frame->guard);
 }
 
-/* 0: unknown; UINT32_MAX: hidden. */
+/* 0: unknown; FRAME_HIDDEN: not to be shown. */
 static uint32_t python_frame_id(struct session *session, const struct python_frame *frame)
 {
 	struct intern *intern = &session->intern;
@@ -187,32 +189,92 @@ static uint32_t python_frame_id(struct session *session, const struct python_fra
 	return define_python_frame(session, frame, key);
 }
 
+static uint32_t define_native_frame(struct session *session, uintptr_t address)
+{
+	struct intern *intern = &session->intern;
+	const void *call = (const void *)(address - 1); /* the return address may be the next function's first */
+	uint32_t module = define_module(session, call);
+	uint64_t base = module ? elf_object_of(call)->l_addr : 0;
+	uint64_t key = id_mix(id_mix(6, address), module) | 1;
+	uint32_t id = id_table_get(&intern->frames, key);
+	if (id || id_table_is_full(&intern->frames))
+		return id;
+	struct memtrace_def_native_frame *def = record_begin(session, MEMTRACE_DEF_NATIVE_FRAME,
+							     intern->last_native_frame + 1, sizeof *def);
+	def->module = module;
+	def->offset = address - base;
+	if (!record_end(session))
+		return 0;
+	id_table_put(&intern->frames, key, ++intern->last_native_frame);
+	return intern->last_native_frame;
+}
+
 struct walked {
-	struct python_frame frames[PYTHON_FRAMES_MAX];
-	unsigned count;
-	bool truncated;
+	struct python_frame python[PYTHON_FRAMES_MAX];
+	uintptr_t native[UNWIND_FRAMES_MAX];
+	unsigned python_count;
+	struct python_end python_end;
+	struct unwind_result native_end;
 	const void *caller;
 };
+
+static bool is_cuda_own(const void *address)
+{
+	const struct link_map *map = elf_object_of(address);
+	return map && (!strncmp(elf_basename(map), "libcudart", 9) || !strncmp(elf_basename(map), "libcuda.so", 10));
+}
+
+static const void *owner_address(const struct walked *walked)
+{
+	for (unsigned i = 0; i < walked->native_end.count; i++) {
+		const void *call = (const void *)(walked->native[i] - 1);
+		if (!is_cuda_own(call))
+			return call;
+	}
+	return walked->caller;
+}
+
+/* False when a frame could not be defined. */
+static bool define_frames(struct session *session, const struct walked *walked, struct memtrace_def_stack *counts,
+			  uint32_t *ids)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < walked->python_count; i++) {
+		uint32_t id = python_frame_id(session, &walked->python[i]);
+		if (!id)
+			return false;
+		if (id != FRAME_HIDDEN)
+			ids[count++] = id;
+	}
+	counts->python_count = count;
+	for (unsigned i = 0; i < walked->native_end.count; i++) {
+		uint32_t id = define_native_frame(session, walked->native[i]);
+		if (!id)
+			return false;
+		ids[count++] = id;
+	}
+	counts->native_count = count - counts->python_count;
+	return true;
+}
 
 static uint32_t define_stack(struct session *session, const struct walked *walked, uint64_t key)
 {
 	struct intern *intern = &session->intern;
-	uint32_t ids[PYTHON_FRAMES_MAX];
-	unsigned count = 0;
-	uint32_t owner = walked->caller ? define_module(session, walked->caller) : 0;
-	for (unsigned i = 0; i < walked->count; i++) {
-		uint32_t id = python_frame_id(session, &walked->frames[i]);
-		if (!id)
-			return 0;
-		if (id != UINT32_MAX)
-			ids[count++] = id;
-	}
+	struct memtrace_def_stack counts = { .owner = 0 };
+	uint32_t ids[PYTHON_FRAMES_MAX + UNWIND_FRAMES_MAX];
+	const void *owner = owner_address(walked);
+	counts.owner = owner ? define_module(session, owner) : 0;
+	if (!define_frames(session, walked, &counts, ids))
+		return 0;
+	size_t ids_bytes = (counts.python_count + counts.native_count) * sizeof *ids;
 	struct memtrace_def_stack *def = record_begin(session, MEMTRACE_DEF_STACK, intern->last_stack + 1,
-						      sizeof *def + count * sizeof *ids);
-	def->head.flags = walked->truncated ? MEMTRACE_STACK_TRUNCATED : 0;
-	def->owner = owner;
-	def->python_count = count;
-	memcpy(def->frames, ids, count * sizeof *ids);
+						      sizeof *def + ids_bytes);
+	def->head.flags = (walked->python_end.truncated ? MEMTRACE_STACK_TRUNCATED : 0) |
+			  (walked->native_end.end == UNWIND_TRUNCATED ? MEMTRACE_STACK_NATIVE_TRUNCATED : 0);
+	def->owner = counts.owner;
+	def->python_count = counts.python_count;
+	def->native_count = counts.native_count;
+	memcpy(def->frames, ids, ids_bytes);
 	if (!record_end(session))
 		return 0;
 	id_table_put(&intern->stacks, key, ++intern->last_stack);
@@ -232,19 +294,41 @@ static uint32_t intern_new_stack(struct session *session, const struct walked *w
 	return id;
 }
 
-uint32_t intern_stack(struct session *session, const void *caller)
+static unsigned depth_limit(const struct session *session, unsigned most)
+{
+	return session->config.stack_depth < most ? (unsigned)session->config.stack_depth : most;
+}
+
+/* Python first: it knows where on the stack its evaluation loop is, which ends the native part. After a module was
+ * closed the same addresses may be other code. */
+static uint64_t walk(struct session *session, struct walked *walked, const void *caller, bool with_native)
+{
+	const struct config *config = &session->config;
+	walked->caller = caller;
+	walked->python_count = 0;
+	walked->python_end = (struct python_end){ .truncated = false };
+	walked->native_end = (struct unwind_result){ .count = 0 };
+	if (config->stacks & CONFIG_PYTHON)
+		walked->python_count = python_walk(walked->python, depth_limit(session, PYTHON_FRAMES_MAX),
+						   &walked->python_end);
+	if (with_native && config->stacks & CONFIG_NATIVE)
+		walked->native_end = unwind_walk(walked->native, depth_limit(session, UNWIND_FRAMES_MAX),
+						 walked->python_end.loop_mark);
+	uint64_t key = id_mix(4, (uintptr_t)caller);
+	for (unsigned i = 0; i < walked->python_count; i++)
+		key = frame_key(key, &walked->python[i]);
+	if (walked->native_end.count)
+		key = id_mix(key, unwind_generation());
+	for (unsigned i = 0; i < walked->native_end.count; i++)
+		key = id_mix(key, walked->native[i]);
+	return key | 1;
+}
+
+uint32_t intern_stack(struct session *session, const void *caller, bool with_native)
 {
 	struct thread_self *self = &thread_self;
-	struct walked walked; /* 3 KiB, not initialised: only what the walk fills is read */
-	walked.caller = caller;
-	walked.truncated = false;
-	walked.count = session->config.python_stacks ?
-			       python_walk(walked.frames, PYTHON_FRAMES_MAX, &walked.truncated) :
-			       0;
-	uint64_t key = id_mix(4, (uintptr_t)caller);
-	for (unsigned i = 0; i < walked.count; i++)
-		key = frame_key(key, &walked.frames[i]);
-	key |= 1;
+	struct walked walked; /* 3.6 KiB, not initialised: only what the walk fills is read */
+	uint64_t key = walk(session, &walked, caller, with_native);
 	if (self->stack_key == key)
 		return self->stack_id;
 	uint32_t id = id_table_get(&session->intern.stacks, key);

@@ -18,6 +18,7 @@ struct python_frame {
 };
 
 #define PYTHON_GENERATOR 1u
+#define PYTHON_ENTRY 2u /* the outermost frame of one evaluation loop of the interpreter, which is one C frame */
 
 struct python_source { /* what a frame says to people; texts are cut at their size */
 	char file[1024];
@@ -31,8 +32,13 @@ void python_find(void);
 /* "3.11.7", or NULL when no interpreter was found. */
 const char *python_version(void);
 
-/* Innermost first; *truncated when there are more. 0 without an interpreter or frames. */
-unsigned python_walk(struct python_frame *frames, unsigned capacity, bool *truncated);
+struct python_end { /* what a walk found beside the frames */
+	bool truncated;      /* there are more */
+	uintptr_t loop_mark; /* an address inside the C frame of the innermost evaluation loop; 0 unknown */
+};
+
+/* Innermost first. 0 without an interpreter or frames. */
+unsigned python_walk(struct python_frame *frames, unsigned capacity, struct python_end *end);
 /* Reads names and line of a frame that the calling thread is in. False: not a code object, nothing read. */
 bool python_describe(const struct python_frame *, struct python_source *);
 /* The interpreter is being taken down: the program's own code has ended. */

@@ -75,6 +75,12 @@ static uint32_t thread_id(struct session *session)
 	return self->id;
 }
 
+/* Frees of driver memory have no size of their own; they are few. */
+static bool wants_native(const struct session *session, const struct record *record)
+{
+	return record->space != MEMTRACE_SPACE_BLOCK || record->bytes >= session->config.native_min_bytes;
+}
+
 static uint64_t record_in(struct session *session, const struct record *record)
 {
 	struct memtrace_slot slot = { .address = record->address,
@@ -87,7 +93,7 @@ static uint64_t record_in(struct session *session, const struct record *record)
 				      .device = record->device,
 				      .flags = record->flags,
 				      .status = record->status };
-	slot.stack = intern_stack(session, record->caller);
+	slot.stack = intern_stack(session, record->caller, wants_native(session, record));
 	if (python_is_finalizing())
 		slot.flags |= MEMTRACE_AT_EXIT;
 	slot.time_ns = session_now(session);

@@ -18,6 +18,7 @@
 #include "recorder/python.h"
 #include "recorder/record.h"
 #include "recorder/say.h"
+#include "recorder/unwind.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -137,6 +138,7 @@ static struct session *session_start(void)
 	if (intern_init(&session->intern) || dump_init(session) || create_trace(session))
 		return NULL;
 	session->start_ns = session->writer.header->start_monotonic_ns;
+	unwind_init();
 	python_find();
 	notes_tell_process(session);
 	device_define_all(session);

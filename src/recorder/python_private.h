@@ -1,0 +1,36 @@
+/* What python.c (finding and walking) and python_source.c (names and lines) share. */
+#ifndef MT_RECORDER_PYTHON_PRIVATE_H
+#define MT_RECORDER_PYTHON_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recorder/python_layout.h"
+
+struct python {
+	const struct python_layout *layout; /* stored last; NULL: no walk */
+	void *(*thread_state)(void);
+	int (*is_finalizing)(void);
+	const void *code_type, *text_type, *bytes_type, *main_interpreter;
+	char version[16];
+	bool is_refused;
+};
+
+extern struct python python __attribute__((visibility("hidden")));
+
+static inline uintptr_t load_pointer(uintptr_t base, int offset)
+{
+	return *(const uintptr_t *)(base + (uintptr_t)offset);
+}
+
+static inline int32_t load_int(uintptr_t base, int offset)
+{
+	return *(const int32_t *)(base + (uintptr_t)offset);
+}
+
+static inline bool python_has_type(uintptr_t object, const void *type)
+{
+	return object && load_pointer(object, python.layout->object_type) == (uintptr_t)type;
+}
+
+#endif

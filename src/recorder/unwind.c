@@ -1,0 +1,201 @@
+/* Owns the walk and the table of rules. An entry is two words: the first names address and generation, the second
+ * is the rule; a writer first makes the first word busy, so a reader that sees the name before and after reading
+ * the rule has the right rule, and nothing is ever waited for. It must never read memory that a rule does not
+ * lead to, and stops where a frame would not lie above the one before. */
+#include "recorder/unwind.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ucontext.h>
+
+#include "recorder/cfi.h"
+#include "recorder/elf.h"
+
+#define ENTRIES (1u << 15)
+#define PROBES 8
+#define BUSY 1
+#define ADDRESS_BITS 48
+#define FRAME_BYTES_MAX (64u << 20) /* of one frame: above this a rule has gone astray */
+
+struct entry {
+	uint64_t name; /* return address | generation << 48; 0 free; BUSY being written */
+	uint64_t rule;
+};
+
+static struct entry *entries;
+static uint64_t generation; /* shifted by ADDRESS_BITS */
+
+static struct elf_range own_code, interpreter_code;
+
+int unwind_init(void)
+{
+	static const char here;
+	if (!elf_can_find_objects())
+		return -ENOSYS;
+	if (entries)
+		return 0;
+	void *pages = mmap(NULL, ENTRIES * sizeof(struct entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	if (pages == MAP_FAILED)
+		return -ENOMEM;
+	elf_range_of(elf_object_of(&here), &here, &own_code);
+	__atomic_store_n(&entries, pages, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void unwind_forget(void)
+{
+	__atomic_fetch_add(&generation, UINT64_C(1) << ADDRESS_BITS, __ATOMIC_ACQ_REL);
+}
+
+uint64_t unwind_generation(void)
+{
+	return __atomic_load_n(&generation, __ATOMIC_RELAXED);
+}
+
+void unwind_set_interpreter(uintptr_t function)
+{
+	struct elf_range range;
+	if (cfi_function_at(function, &range.start, &range.end))
+		interpreter_code = range;
+}
+
+/* ---------- the table ---------- */
+
+static inline uint32_t bucket(uint64_t name)
+{
+	return (uint32_t)((name * 0x9E3779B97F4A7C15u) >> 49);
+}
+
+static void keep_rule(uint64_t name, const struct cfi_rule *rule)
+{
+	uint64_t packed;
+	memcpy(&packed, rule, sizeof packed);
+	uint32_t at = bucket(name);
+	for (unsigned i = 0; i <= PROBES; i++) {
+		/* The first free entry, or one of another generation; else the last probed is given up. */
+		struct entry *entry = &entries[(at + i) % ENTRIES];
+		uint64_t found = __atomic_load_n(&entry->name, __ATOMIC_RELAXED);
+		bool is_stale = found >> ADDRESS_BITS != name >> ADDRESS_BITS;
+		if (found == BUSY || (found && !is_stale && i < PROBES - 1))
+			continue;
+		if (!__atomic_compare_exchange_n(&entry->name, &found, BUSY, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			return; /* another thread is at it: next time */
+		__atomic_store_n(&entry->rule, packed, __ATOMIC_RELEASE);
+		__atomic_store_n(&entry->name, name, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+static inline struct cfi_rule rule_at(uintptr_t pc)
+{
+	uint64_t name = pc | __atomic_load_n(&generation, __ATOMIC_RELAXED);
+	uint32_t at = bucket(name);
+	struct cfi_rule rule;
+	for (unsigned i = 0; i < PROBES; i++) {
+		const struct entry *entry = &entries[(at + i) % ENTRIES];
+		uint64_t found = __atomic_load_n(&entry->name, __ATOMIC_ACQUIRE);
+		if (found == name) {
+			uint64_t packed = __atomic_load_n(&entry->rule, __ATOMIC_ACQUIRE);
+			if (__atomic_load_n(&entry->name, __ATOMIC_RELAXED) != name)
+				break;
+			memcpy(&rule, &packed, sizeof rule);
+			return rule;
+		}
+		if (!found)
+			break;
+	}
+	rule = cfi_rule_at(pc);
+	keep_rule(name, &rule);
+	return rule;
+}
+
+/* ---------- the walk ---------- */
+
+struct cursor {
+	uintptr_t ip, sp, bp;
+	bool is_exact; /* ip is where execution stands, not a return address */
+};
+
+static inline uintptr_t word_at(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
+
+static bool step_out_of_signal(struct cursor *cursor)
+{
+	const ucontext_t *context = (const void *)cursor->sp;
+	cursor->ip = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	cursor->sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+	cursor->bp = (uintptr_t)context->uc_mcontext.gregs[REG_RBP];
+	cursor->is_exact = true;
+	return true;
+}
+
+/* False: there is no caller, or its frame does not lie above this one. */
+static inline bool step(struct cursor *cursor, struct cfi_rule rule)
+{
+	uintptr_t base = rule.kind == CFI_BP || rule.kind == CFI_BP_DEREF ? cursor->bp : cursor->sp;
+	uintptr_t cfa = base + (uintptr_t)(intptr_t)rule.cfa_offset;
+	uintptr_t bp_base;
+	if (rule.kind == CFI_SIGNAL)
+		return step_out_of_signal(cursor);
+	if (rule.kind == CFI_END || rule.kind == CFI_HARD || cfa & 7 || cfa < cursor->sp)
+		return false;
+	bp_base = cfa;
+	if (rule.kind >= CFI_SP_DEREF) {
+		cfa = word_at(cfa);
+		bp_base = cursor->bp;
+	}
+	if (cfa <= cursor->sp || cfa - cursor->sp > FRAME_BYTES_MAX || cfa & 7)
+		return false;
+	cursor->ip = word_at(cfa - 8);
+	if (rule.bp_offset != CFI_BP_KEPT)
+		cursor->bp = word_at(bp_base + (uintptr_t)(intptr_t)rule.bp_offset);
+	cursor->sp = cfa;
+	cursor->is_exact = false;
+	return cursor->ip >= 4096 && cursor->ip >> ADDRESS_BITS == 0;
+}
+
+static inline bool range_has(const struct elf_range *range, uintptr_t ip)
+{
+	return ip - range->start < range->end - range->start;
+}
+
+/* The frame that was recorded last spans the stack up to the cursor: is it the evaluation loop's? */
+static inline bool passed_interpreter(const struct cursor *cursor, uintptr_t interpreter, uintptr_t ip)
+{
+	return (interpreter && cursor->sp > interpreter) || range_has(&interpreter_code, ip);
+}
+
+__attribute__((noinline)) struct unwind_result unwind_walk(uintptr_t *frames, unsigned capacity, uintptr_t interpreter)
+{
+	struct unwind_result result = { 0, UNWIND_OUTERMOST };
+	struct cursor cursor = { .is_exact = true };
+	if (!entries)
+		return result;
+	__asm__ volatile("lea 0f(%%rip), %0\n0:	mov %%rsp, %1\n	mov %%rbp, %2"
+			 : "=r"(cursor.ip), "=r"(cursor.sp), "=r"(cursor.bp));
+	for (;;) {
+		struct cfi_rule rule = rule_at(cursor.is_exact ? cursor.ip : cursor.ip - 1);
+		if (!step(&cursor, rule)) {
+			result.end = rule.kind == CFI_END ? UNWIND_OUTERMOST : UNWIND_TRUNCATED;
+			return result;
+		}
+		if (result.count && passed_interpreter(&cursor, interpreter, frames[result.count - 1])) {
+			result.count--;
+			result.end = UNWIND_INTERPRETER;
+			return result;
+		}
+		if (range_has(&own_code, cursor.ip))
+			continue;
+		if (result.count == capacity) {
+			result.end = UNWIND_TRUNCATED;
+			return result;
+		}
+		frames[result.count++] = cursor.ip;
+	}
+}
