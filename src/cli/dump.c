@@ -1,0 +1,75 @@
+/* `memtrace dump`: every event of a trace, in order. Owns the loop and its speed; the lines are
+ * report/dump.c. Builds no model. */
+#include "report/dump.h"
+
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+enum { OPTION_JSON, OPTION_STACKS };
+
+static const struct option_row options[] = {
+	[OPTION_JSON] = {"json", NULL, "one JSON object an event"},
+	[OPTION_STACKS] = {"stacks", NULL, "with Python and native frames, innermost first"},
+	{0},
+};
+
+struct choice {
+	bool json;
+	struct dump_style style;
+};
+
+#define WRITE_BYTES 65536
+
+static bool dump_events(struct loaded *loaded, const struct choice *choice, struct text *out)
+{
+	const struct defs *defs = trace_defs(loaded->trace);
+	struct event event;
+	while (trace_next(loaded->trace, &event)) {
+		if (choice->json)
+			dump_json(out, defs, &event, &choice->style);
+		else
+			dump_table(out, defs, &event, &choice->style);
+		if (out->used_bytes >= WRITE_BYTES && !output_write(out))
+			return false;
+	}
+	return output_write(out);
+}
+
+static int dump(const char *path, const void *context)
+{
+	const struct choice *choice = context;
+	struct loaded loaded;
+	struct text out;
+	int status = load_open(&loaded, path);
+	if (status)
+		return status;
+	text_init(&out);
+	if (!choice->json)
+		dump_table_head(&out);
+	dump_events(&loaded, choice, &out);
+	load_refresh_facts(&loaded);
+	if (!facts_complete(&loaded.facts))
+		tell("%s is not whole; see: memtrace check", path);
+	text_release(&out);
+	load_close(&loaded);
+	return STATUS_YES;
+}
+
+static int run(const struct arguments *arguments)
+{
+	struct choice choice = {
+		.json = arguments->options[OPTION_JSON],
+		.style = {.stacks = arguments->options[OPTION_STACKS], .ascii = output_is_ascii()},
+	};
+	return load_each(arguments, dump, &choice);
+}
+
+const struct verb verb_dump = {
+	.name = "dump",
+	.summary = "Prints every event",
+	.usage = "[options] TRACE...",
+	.options = options,
+	.operands_least = 1,
+	.run = run,
+};

@@ -1,0 +1,155 @@
+/* Opens a trace and replays it. Owns how a verb gets at a model, and the words for what stands in
+ * the way. Must never change a trace, nor stop at a damaged one: what is left out is in the facts.
+ */
+#include "cli/load.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/output.h"
+#include "cli/progress.h"
+
+#define EVENTS_BETWEEN_LOOKS 65536
+
+static enum summary_ended ended_of(const struct trace_facts *facts)
+{
+	switch (facts->ended) {
+	case MEMTRACE_EXIT:
+		return SUMMARY_EXIT;
+	case MEMTRACE_UNDERSCORE_EXIT:
+	case MEMTRACE_QUICK_EXIT:
+		return SUMMARY_UNDERSCORE_EXIT;
+	default:
+		return facts->still_running ? SUMMARY_RUNNING : SUMMARY_UNKNOWN;
+	}
+}
+
+void load_refresh_facts(struct loaded *loaded)
+{
+	const struct trace_facts *facts = trace_facts(loaded->trace);
+	loaded->facts = (struct summary_facts){
+		.trace_path = facts->path,
+		.pid = facts->pid,
+		.ended = ended_of(facts),
+		.status = facts->status,
+		.duration_ns = facts->duration_ns,
+		.file_bytes = facts->file_bytes,
+		.events = facts->events,
+		.lost = facts->lost,
+		.in_flight = facts->in_flight,
+		.late = facts->late,
+		.stacks_lost = facts->stacks_lost,
+		.disagreements = facts->disagreements,
+		.blind_lookups = facts->blind_lookups,
+		.blind_deepbind = facts->blind_deepbind,
+		.blind_dlmopen = facts->blind_dlmopen,
+		.write_errno = facts->write_errno,
+		.torn_reason = facts->torn ? facts->torn_reason : NULL,
+		.ascii = output_is_ascii(),
+	};
+	if (facts->torn && !*facts->torn_reason)
+		loaded->facts.torn_reason = "a part does not check out";
+}
+
+int load_open(struct loaded *loaded, const char *path)
+{
+	char error[512] = "";
+	*loaded = (struct loaded){.trace = trace_open(path, error, sizeof error)};
+	if (!loaded->trace) {
+		tell("%s", error);
+		return STATUS_UNREADABLE;
+	}
+	load_refresh_facts(loaded);
+	return STATUS_YES;
+}
+
+int load_replay(struct loaded *loaded)
+{
+	struct progress progress;
+	struct event event;
+	loaded->model = model_create(trace_defs(loaded->trace));
+	if (!loaded->model) {
+		tell("%s: there is no memory for it", loaded->facts.trace_path);
+		return STATUS_UNREADABLE;
+	}
+	progress_start(&progress, loaded->facts.trace_path);
+	/* A model that fails says so itself: reading goes on, so that the facts are complete. */
+	for (uint64_t count = 0; trace_next(loaded->trace, &event); count++) {
+		model_apply(loaded->model, &event);
+		if (count % EVENTS_BETWEEN_LOOKS == 0)
+			progress_update(&progress, trace_progress(loaded->trace));
+	}
+	model_finish(loaded->model);
+	progress_end(&progress);
+	load_refresh_facts(loaded);
+	return STATUS_YES;
+}
+
+int load_trace(struct loaded *loaded, const char *path)
+{
+	int status = load_open(loaded, path);
+	if (status)
+		return status;
+	status = load_replay(loaded);
+	if (status)
+		load_close(loaded);
+	return status;
+}
+
+void load_close(struct loaded *loaded)
+{
+	if (loaded->model)
+		model_release(loaded->model);
+	if (loaded->trace)
+		trace_close(loaded->trace);
+	*loaded = (struct loaded){0};
+}
+
+int load_each(const struct arguments *arguments, int (*each)(const char *path, const void *context),
+	      const void *context)
+{
+	int highest = STATUS_YES;
+	for (size_t i = 0; i < arguments->operand_count; i++) {
+		int status = each(arguments->operands[i], context);
+		if (status > highest)
+			highest = status;
+	}
+	return highest;
+}
+
+static bool has_trace_name(const char *name)
+{
+	size_t length = strlen(name);
+	return length > 7 && !strcmp(name + length - 7, ".mtrace");
+}
+
+static bool is_newer(const struct stat *a, const struct stat *b)
+{
+	if (a->st_mtim.tv_sec != b->st_mtim.tv_sec)
+		return a->st_mtim.tv_sec > b->st_mtim.tv_sec;
+	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
+}
+
+bool load_find_newest(char *path, size_t bytes)
+{
+	DIR *folder = opendir(".");
+	struct stat newest = {0}, found;
+	const struct dirent *entry;
+	*path = 0;
+	while (folder && (entry = readdir(folder))) {
+		if (!has_trace_name(entry->d_name) || stat(entry->d_name, &found) ||
+		    !S_ISREG(found.st_mode))
+			continue;
+		if (*path && !is_newer(&found, &newest))
+			continue;
+		newest = found;
+		/* A name that begins with a dash must not look like an option when it is typed
+		 * again. */
+		snprintf(path, bytes, "%s%s", *entry->d_name == '-' ? "./" : "", entry->d_name);
+	}
+	if (folder)
+		closedir(folder);
+	return *path;
+}

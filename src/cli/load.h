@@ -1,0 +1,33 @@
+/* Opens a trace and replays it: the one driver of all verbs. */
+#ifndef MT_CLI_LOAD_H
+#define MT_CLI_LOAD_H
+
+#include "cli/verb.h"
+#include "model/model.h"
+#include "report/facts.h"
+#include "trace/reader.h"
+
+struct loaded {
+	struct trace *trace;
+	struct model *model; /* NULL until load_replay() */
+	struct summary_facts facts;
+};
+
+/* STATUS_YES, or STATUS_UNREADABLE: then the reason was said and nothing needs to be closed. */
+int load_open(struct loaded *, const char *path);
+/* Feeds all events to a new model; facts are complete afterwards. STATUS_YES, or STATUS_UNREADABLE:
+ * out of memory. */
+int load_replay(struct loaded *);
+/* Both. */
+int load_trace(struct loaded *, const char *path);
+void load_close(struct loaded *);
+void load_refresh_facts(struct loaded *); /* after events were read without a model */
+
+/* Runs `each` for every operand; the status is the highest. `context` is passed through. */
+int load_each(const struct arguments *, int (*each)(const char *path, const void *context),
+	      const void *context);
+
+/* The newest *.mtrace in the current folder, in `path`; false if there is none. */
+bool load_find_newest(char *path, size_t bytes);
+
+#endif

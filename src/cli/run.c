@@ -1,0 +1,120 @@
+/* `memtrace run`: runs a program with memtrace preloaded and passes its exit status on. Owns the
+ * order: find the library, run, then say what the program itself could not say any more. Nothing of
+ * the program's own behaviour is changed but LD_PRELOAD and the MEMTRACE_ variables. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/run_child.h"
+#include "cli/run_preload.h"
+#include "cli/run_program.h"
+#include "cli/run_traces.h"
+
+enum { OPTION_OUTPUT };
+
+static const struct option_row options[] = {
+	[OPTION_OUTPUT] = {"output", "T", "where traces go: MEMTRACE_OUTPUT for the program"},
+	{0},
+};
+
+/* An id that no other `memtrace run` has: its processes carry it in their traces. */
+static void make_tree_id(char id[33])
+{
+	unsigned char bytes[16];
+	struct timespec now;
+	if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		pid_t pid = getpid();
+		memset(bytes, 0, sizeof bytes);
+		memcpy(bytes, &now.tv_nsec, 8);
+		memcpy(bytes + 8, &pid, sizeof pid);
+	}
+	for (size_t i = 0; i < sizeof bytes; i++)
+		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* In a template, a percent sign that stands for itself is doubled. */
+static void add_folder(struct text *out, const char *folder)
+{
+	for (const char *at = folder; *at; at++)
+		text_add(out, *at == '%' ? "%%" : (char[]){*at, 0});
+	text_add_char(out, '/');
+}
+
+/* A program that changes its folder must find the same place. */
+static int set_output(const char *output)
+{
+	struct text whole;
+	char *folder = *output == '/' ? NULL : getcwd(NULL, 0);
+	text_init(&whole);
+	if (folder)
+		add_folder(&whole, folder);
+	text_add(&whole, output);
+	int failed = setenv("MEMTRACE_OUTPUT", text_string(&whole), 1);
+	text_release(&whole);
+	free(folder);
+	return failed;
+}
+
+static int exit_status(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? STATUS_SIGNAL + WTERMSIG(wait_status)
+					: WEXITSTATUS(wait_status);
+}
+
+static void tell_start_failure(const char *program, int error)
+{
+	if (error == ENOENT && !strchr(program, '/'))
+		tell("%s: command not found", program);
+	else
+		tell("%s: %s", program, strerror(error));
+}
+
+static int run(const struct arguments *arguments)
+{
+	char tree[33];
+	struct child child;
+	const char *program = arguments->operands[0];
+	const char *output = arguments->options[OPTION_OUTPUT];
+	if (output && !*output)
+		return options_wrong(&verb_run, "--output is empty");
+	make_tree_id(tree);
+	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || (output && set_output(output)))
+		return STATUS_CANNOT_RUN;
+	struct timespec begin;
+	clock_gettime(CLOCK_REALTIME, &begin);
+	int error = child_run(&child, arguments->operands);
+	if (error) {
+		tell_start_failure(program, -error);
+		return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+	}
+	struct tree found = {
+		.id = tree,
+		.begin_ns = (uint64_t)begin.tv_sec * 1000000000u + (uint64_t)begin.tv_nsec,
+		.child = child.pid,
+		.signal = WIFSIGNALED(child.wait_status) ? WTERMSIG(child.wait_status) : 0,
+	};
+	if (!traces_report(&found))
+		program_explain_silence(program);
+	return exit_status(child.wait_status);
+}
+
+const struct verb verb_run = {
+	.name = "run",
+	.summary = "Runs a program with memtrace in it",
+	.usage = "[--output T] [--] PROGRAM [ARGUMENT...]",
+	.details = "The exit status is the program's; 128 plus the signal that killed it; 127 if "
+		   "it was not found,\n"
+		   "126 if it could not be started, 125 if memtrace could not.",
+	.options = options,
+	.stops_at_operand = true,
+	.operands_least = 1,
+	.run = run,
+};

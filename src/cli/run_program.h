@@ -1,0 +1,8 @@
+/* Why a program that was run left no trace. */
+#ifndef MT_CLI_RUN_PROGRAM_H
+#define MT_CLI_RUN_PROGRAM_H
+
+/* Says on stderr what is known about it. `name` is looked for in PATH as exec does. */
+void program_explain_silence(const char *name);
+
+#endif

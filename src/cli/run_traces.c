@@ -1,0 +1,172 @@
+/* The traces of one `memtrace run`. Owns finding them and what is printed when all is over. Must
+ * never print what a process has said itself, and must not take another run's trace for one of its
+ * own. */
+#include "cli/run_traces.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/load.h"
+#include "cli/output.h"
+#include "report/run_table.h"
+#include "report/summary.h"
+
+#define TRACES_MAX 1024
+
+/* The folder that traces are written to: that of the output template, up to its first placeholder.
+ */
+static void find_folder(char folder[PATH_MAX])
+{
+	const char *output = getenv("MEMTRACE_OUTPUT");
+	size_t used = 0;
+	for (const char *at = output ? output : ""; *at && used < PATH_MAX - 1; at++) {
+		if (*at == '%' && *++at != '%')
+			break;
+		folder[used++] = *at;
+	}
+	folder[used] = 0;
+	char *slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = 0;
+	else
+		strcpy(folder, ".");
+}
+
+/* Cheap: one page of the file, before it is opened in earnest. */
+static bool is_trace_since(const char *path, uint64_t begin_ns)
+{
+	struct memtrace_header header;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	bool is_whole = pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header;
+	close(fd);
+	return is_whole && !memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) &&
+	       header.start_realtime_ns >= begin_ns;
+}
+
+static bool is_of_tree(const struct loaded *loaded, const struct tree *tree)
+{
+	const char *id = defs_info(trace_defs(loaded->trace), MEMTRACE_INFO_TREE, 0);
+	return id && !strcmp(id, tree->id);
+}
+
+static void note_signal(struct loaded *loaded, const struct tree *tree)
+{
+	if (tree->signal && loaded->facts.pid == (uint32_t)tree->child &&
+	    (loaded->facts.ended == SUMMARY_UNKNOWN || loaded->facts.ended == SUMMARY_RUNNING)) {
+		loaded->facts.ended = SUMMARY_SIGNAL;
+		loaded->facts.status = tree->signal;
+	}
+}
+
+/* Opens a trace if it is one of the tree's; a damaged stranger is not worth a word. */
+static bool open_member(struct loaded *loaded, const char *path, const struct tree *tree)
+{
+	char error[512];
+	if (!is_trace_since(path, tree->begin_ns))
+		return false;
+	*loaded = (struct loaded){.trace = trace_open(path, error, sizeof error)};
+	if (!loaded->trace)
+		return false;
+	load_refresh_facts(loaded);
+	if (is_of_tree(loaded, tree))
+		return true;
+	load_close(loaded);
+	return false;
+}
+
+struct members {
+	char *paths[TRACES_MAX];
+	size_t count;
+};
+
+static void collect(struct members *members, const struct tree *tree)
+{
+	char folder[PATH_MAX], path[2 * PATH_MAX];
+	const struct dirent *entry;
+	struct loaded loaded;
+	find_folder(folder);
+	DIR *stream = opendir(folder);
+	while (stream && members->count < TRACES_MAX && (entry = readdir(stream))) {
+		if (!strstr(entry->d_name, ".mtrace"))
+			continue;
+		if (strcmp(folder, "."))
+			snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+		else
+			snprintf(path, sizeof path, "%s", entry->d_name);
+		if (!open_member(&loaded, path, tree))
+			continue;
+		load_close(&loaded);
+		members->paths[members->count] = strdup(path);
+		members->count += members->paths[members->count] != NULL;
+	}
+	if (stream)
+		closedir(stream);
+}
+
+/* A process that closed its trace has printed its summary. */
+static bool has_spoken(const struct loaded *loaded)
+{
+	return loaded->facts.ended == SUMMARY_EXIT ||
+	       loaded->facts.ended == SUMMARY_UNDERSCORE_EXIT;
+}
+
+static void print_one(const char *path, const struct tree *tree)
+{
+	struct loaded loaded;
+	struct text out;
+	if (load_open(&loaded, path))
+		return;
+	if (!has_spoken(&loaded) && !load_replay(&loaded)) {
+		note_signal(&loaded, tree);
+		text_init(&out);
+		summary_print(&out, loaded.model, trace_defs(loaded.trace), &loaded.facts);
+		output_words(&out);
+		text_release(&out);
+	}
+	load_close(&loaded);
+}
+
+static void print_table(const struct members *members, const struct tree *tree)
+{
+	struct run_table table;
+	struct text out;
+	text_init(&out);
+	run_table_start(&table, &out, members->count);
+	for (size_t i = 0; i < members->count; i++) {
+		struct loaded loaded;
+		if (load_trace(&loaded, members->paths[i]))
+			continue;
+		note_signal(&loaded, tree);
+		run_table_add(&table, loaded.model, trace_defs(loaded.trace), &loaded.facts);
+		load_close(&loaded);
+	}
+	run_table_end(&table);
+	output_words(&out);
+	text_release(&out);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+bool traces_report(const struct tree *tree)
+{
+	static struct members members;
+	collect(&members, tree);
+	qsort(members.paths, members.count, sizeof *members.paths, compare_paths);
+	if (members.count == 1)
+		print_one(members.paths[0], tree);
+	else if (members.count)
+		print_table(&members, tree);
+	for (size_t i = 0; i < members.count; i++)
+		free(members.paths[i]);
+	return members.count;
+}

@@ -1,0 +1,20 @@
+/* The table of the devices in a summary, and what else the figures of a device allow to say.
+ * Private to report/. */
+#ifndef MT_REPORT_DEVICES_H
+#define MT_REPORT_DEVICES_H
+
+#include "base/text.h"
+#include "model/model.h"
+#include "report/facts.h"
+
+/* One device: all its rows. Several: one row each. None: a sentence. A blank line follows. */
+void devices_print(struct text *, const struct model *, const struct defs *,
+		   const struct summary_facts *);
+
+const char *devices_name(const struct defs *, const struct model_device *); /* "" unknown */
+
+bool devices_is_pytorch(const struct model_device *); /* did PyTorch's allocator use it? */
+bool devices_knows_fragmentation(
+	const struct model_device *); /* are reserved and allocated both known? */
+
+#endif

@@ -1,0 +1,179 @@
+/* `memtrace dump`: events as they are in the trace. Owns the keys of its JSON and the columns of
+ * its table. Must never interpret: no event is left out, joined or reordered; what an event does
+ * not say is null. */
+#include "report/dump.h"
+
+#include "report/json.h"
+#include "report/owner.h"
+#include "report/where.h"
+
+static bool is_block(const struct event *event)
+{
+	return event->space == MEMTRACE_SPACE_BLOCK || event->what == MEMTRACE_BLOCK_ALLOC ||
+	       event->what == MEMTRACE_BLOCK_FREE || event->what == MEMTRACE_BLOCK_OOM;
+}
+
+/* In stream space and of a capture, 0 is a stream: the default one. */
+static bool has_stream(const struct event *event)
+{
+	return !is_block(event) && (event->stream || event->space == MEMTRACE_SPACE_STREAM ||
+				    event->what == MEMTRACE_CAPTURE);
+}
+
+static bool is_of_explicit_pool(const struct event *event)
+{
+	return event->space == MEMTRACE_SPACE_STREAM && event->flags & MEMTRACE_ASYNC_POOL;
+}
+
+static bool has_asked(const struct event *event)
+{
+	return (event->what == MEMTRACE_ALLOC || event->what == MEMTRACE_BLOCK_ALLOC) &&
+	       event->extra && !is_of_explicit_pool(event);
+}
+
+/* What `extra` means where it is not the size asked for; NULL: nothing. */
+static const char *extra_name(const struct event *event)
+{
+	switch (event->what) {
+	case MEMTRACE_MAP:
+		return "handle";
+	case MEMTRACE_FREE_FAILED:
+		return "failed_seq";
+	case MEMTRACE_MEMINFO:
+		return "total_bytes";
+	case MEMTRACE_POOL_CREATE:
+		return "is_default";
+	case MEMTRACE_POOL_READ:
+	case MEMTRACE_POOL_SET:
+		return "attribute";
+	case MEMTRACE_CAPTURE:
+		return "begins";
+	default:
+		return is_of_explicit_pool(event) ? "pool" : NULL;
+	}
+}
+
+static void add_place(struct json *json, const struct event *event)
+{
+	json_string(json, "space", event->space ? event_space_name(event->space) : NULL);
+	json_known(json, "device", event->device < MEMTRACE_DEVICE_HOST, event->device);
+	if (is_block(event))
+		json_unsigned(json, "stream_id", event->stream);
+	json_known(json, "stream", has_stream(event), event->stream);
+	json_unsigned(json, "addr", event->address);
+	json_unsigned(json, "bytes", event->bytes);
+	json_known(json, "asked", has_asked(event), event->extra);
+	if (extra_name(event))
+		json_unsigned(json, extra_name(event), event->extra);
+}
+
+void dump_json(struct text *out, const struct defs *defs, const struct event *event,
+	       const struct dump_style *style)
+{
+	char owner[OWNER_NAME_BYTES];
+	struct json json = {.out = out};
+	const struct def_thread *thread = defs_thread(defs, event->thread);
+	json_open(&json, NULL, '{');
+	json_unsigned(&json, "seq", event->sequence);
+	json_unsigned(&json, "time_ns", event->time_ns);
+	json_unsigned(&json, "thread", event->thread);
+	json_known(&json, "tid", thread, thread ? thread->tid : 0);
+	json_string(&json, "what", event_what_name(event->what));
+	add_place(&json, event);
+	json_signed(&json, "status", event->status);
+	json_string(&json, "owner", owner_of_event(defs, event, owner));
+	json_unsigned(&json, "stack", event->stack);
+	json_null(&json, "category");
+	if (event->flags & MEMTRACE_AT_EXIT)
+		json_bool(&json, "at_exit", true);
+	if (event->flags & MEMTRACE_CAPTURING)
+		json_bool(&json, "capturing", true);
+	if (style->stacks)
+		json_add_stack(&json, defs, event->stack);
+	json_close(&json, '}');
+	text_add_char(out, '\n');
+}
+
+/* ---------- the table ---------- */
+
+void dump_table_head(struct text *out)
+{
+	text_add(out, "       seq        time  thread  what         space       gpu         "
+		      "address         bytes  where\n");
+}
+
+/* Seconds with six decimals: floating point would lose them in a long run. */
+static void add_time(struct text *out, uint64_t time_ns)
+{
+	text_printf(out, "%5llu.%06llu", (unsigned long long)(time_ns / 1000000000),
+		    (unsigned long long)(time_ns % 1000000000 / 1000));
+}
+
+static void add_device(struct text *out, const struct event *event)
+{
+	if (event->device == MEMTRACE_DEVICE_HOST)
+		text_add(out, "host");
+	else if (event->device == MEMTRACE_DEVICE_UNKNOWN)
+		text_add(out, "   -");
+	else
+		text_printf(out, "%4u", event->device);
+}
+
+static void add_remarks(struct text *out, const struct event *event)
+{
+	if (event->status)
+		text_printf(out, "  error %d", event->status);
+	if (extra_name(event))
+		text_printf(out, "  %s 0x%llx", extra_name(event),
+			    (unsigned long long)event->extra);
+	if (event->flags & MEMTRACE_AT_EXIT)
+		text_add(out, "  at exit");
+	if (event->flags & MEMTRACE_CAPTURING)
+		text_add(out, "  capturing");
+}
+
+static void add_frames(struct text *out, const struct defs *defs, uint32_t stack_id)
+{
+	const struct def_stack *stack = defs_stack(defs, stack_id);
+	char buffer[1024];
+	for (uint32_t i = 0; stack && i < stack->python_count + stack->native_count; i++) {
+		bool is_python = i < stack->python_count;
+		const struct def_python_frame *python =
+			is_python ? defs_python_frame(defs, stack->python[i]) : NULL;
+		const struct def_native_frame *native =
+			is_python ? NULL
+				  : defs_native_frame(defs, stack->native[i - stack->python_count]);
+		struct text line;
+		text_init_fixed(&line, buffer, sizeof buffer);
+		if (python)
+			where_add_python_frame(&line, python);
+		if (native)
+			where_add_native_frame(&line, defs, native);
+		text_add(out, "                                        ");
+		text_add_escaped_bytes(out, line.data, line.used_bytes);
+		text_add_char(out, '\n');
+	}
+}
+
+void dump_table(struct text *out, const struct defs *defs, const struct event *event,
+		const struct dump_style *style)
+{
+	char buffer[OWNER_NAME_BYTES];
+	const char *owner = owner_of_event(defs, event, buffer);
+	struct where where = where_find(defs, event->stack, event->thread);
+	text_printf(out, "%10llu", (unsigned long long)event->sequence);
+	add_time(out, event->time_ns);
+	text_printf(out, "  %6u  %-11s  %-10s", event->thread, event_what_name(event->what),
+		    event->space ? event_space_name(event->space) : "-");
+	add_device(out, event);
+	text_printf(out, "  %14llx  %12llu  ", (unsigned long long)event->address,
+		    (unsigned long long)event->bytes);
+	if (where.line || where.is_autograd || !owner)
+		where_add(out, defs, &where, style->ascii);
+	else
+		text_add_escaped(out, owner);
+	add_remarks(out, event);
+	text_add_char(out, '\n');
+	if (style->stacks)
+		add_frames(out, defs, event->stack);
+}

@@ -1,0 +1,21 @@
+/* `memtrace dump`: one line an event, as JSON (the oracle of the tests) or as a table for people.
+ */
+#ifndef MT_REPORT_DUMP_H
+#define MT_REPORT_DUMP_H
+
+#include "base/text.h"
+#include "trace/defs.h"
+#include "trace/event.h"
+
+struct dump_style {
+	bool stacks; /* frames too, innermost first */
+	bool ascii;
+};
+
+void dump_json(struct text *, const struct defs *, const struct event *, const struct dump_style *);
+
+void dump_table_head(struct text *);
+void dump_table(struct text *, const struct defs *, const struct event *,
+		const struct dump_style *);
+
+#endif

@@ -1,0 +1,36 @@
+/* `memtrace report --json`: one object, names and meanings stable. */
+#ifndef MT_REPORT_JSON_H
+#define MT_REPORT_JSON_H
+
+#include "model/model.h"
+#include "report/facts.h"
+#include "report/json_text.h"
+#include "trace/defs.h"
+
+/* After model_finish(). Ends in a newline. */
+void json_print(struct text *, const struct model *, const struct defs *,
+		const struct summary_facts *);
+
+/* Parts that other verbs share. */
+void json_add_program(struct json *, const struct defs *,
+		      const struct summary_facts *); /* "program": {…} */
+void json_add_trace(struct json *, const struct model *,
+		    const struct summary_facts *); /* "trace": {…} */
+void json_add_blind(struct json *, const struct model *, const struct defs *,
+		    const struct summary_facts *);
+
+/* "python": […], "native": […], innermost first; empty for an unknown stack. */
+void json_add_stack(struct json *, const struct defs *, uint32_t stack);
+
+/* json_device.c */
+void json_add_devices(struct json *, const struct model *,
+		      const struct defs *); /* "devices": […] */
+/* "key": […] with the largest rows, and "key_omitted": {"count", "bytes"} for the others. */
+struct composition;
+void json_add_composition(struct json *, const char *key, const struct model *, const struct defs *,
+			  const struct composition *, uint64_t all_bytes);
+
+/* json_oom.c */
+void json_add_ooms(struct json *, const struct model *, const struct defs *); /* "ooms": […] */
+
+#endif

@@ -1,0 +1,187 @@
+/* `memtrace report --json`: what is said of a device. Owns the objects of "devices". Must never
+ * write a figure that the model does not know: those keys are null. */
+#include "report/devices.h"
+#include "report/json.h"
+#include "report/sites.h"
+
+#define STACKS_SHOWN 100
+
+static void add_counter(struct json *json, const char *key, const struct model_counter *counter)
+{
+	json_open(json, key, '{');
+	json_unsigned(json, "current_bytes", counter->current_bytes);
+	json_unsigned(json, "peak_bytes", counter->peak_bytes);
+	json_unsigned(json, "total_bytes", counter->total_bytes);
+	json_unsigned(json, "allocations", counter->allocations);
+	json_unsigned(json, "frees", counter->frees);
+	json_unsigned(json, "at_exit_frees", counter->at_exit_frees);
+	json_close(json, '}');
+}
+
+static void add_pytorch(struct json *json, const struct model_device *device)
+{
+	if (!devices_is_pytorch(device)) {
+		json_null(json, "pytorch");
+		return;
+	}
+	json_open(json, "pytorch", '{');
+	add_counter(json, "allocated", &device->pytorch_allocated);
+	if (device->pytorch_reserved_known)
+		add_counter(json, "reserved", &device->pytorch_reserved);
+	else
+		json_null(json, "reserved");
+	json_known(json, "segments", device->pytorch_reserved_known, device->pytorch_segments);
+	json_close(json, '}');
+}
+
+static void add_owners(struct json *json, const struct model *model, unsigned ordinal)
+{
+	const struct model_owner *owner;
+	json_open(json, "owners", '[');
+	for (unsigned i = 0; (owner = model_owner(model, ordinal, i)); i++) {
+		json_open(json, NULL, '{');
+		json_string(json, "owner", owner->name);
+		json_unsigned(json, "current_bytes", owner->current_bytes);
+		json_unsigned(json, "peak_bytes", owner->peak_bytes);
+		json_unsigned(json, "at_peak_bytes", owner->at_peak_bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+/* Pinned memory belongs to no device: with several of them it is only in the outer object. */
+static void add_pinned(struct json *json, const struct model *model)
+{
+	const struct model_totals *totals = model_totals(model);
+	if (model_device(model, 1)) {
+		json_null(json, "host_pinned");
+		return;
+	}
+	json_open(json, "host_pinned", '{');
+	json_unsigned(json, "current_bytes", totals->pinned_current_bytes);
+	json_unsigned(json, "peak_bytes", totals->pinned_peak_bytes);
+	json_close(json, '}');
+}
+
+/* Nothing is classified yet: all bytes are unknown, and no other category was looked for. */
+static void add_categories(struct json *json, uint64_t allocated_bytes)
+{
+	static const char *const names[] = {"parameters",  "gradients",     "optimizer_state",
+					    "activations", "input",         "workspace",
+					    "temporary",   "communication", "other"};
+	json_open(json, "categories", '{');
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		json_null(json, names[i]);
+	json_unsigned(json, "unknown", allocated_bytes);
+	json_close(json, '}');
+}
+
+static void add_share(struct json *json, const struct defs *defs, const struct model_share *share)
+{
+	json_open(json, NULL, '{');
+	json_unsigned(json, "bytes", share->bytes);
+	json_unsigned(json, "count", share->count);
+	json_string(json, "category", "unknown");
+	json_known(json, "stack", share->stack, share->stack);
+	json_add_stack(json, defs, share->stack);
+	json_close(json, '}');
+}
+
+void json_add_composition(struct json *json, const char *key, const struct model *model,
+			  const struct defs *defs, const struct composition *of, uint64_t all_bytes)
+{
+	struct arena *arena = arena_create();
+	size_t count = 0;
+	const struct model_share *rows = arena ? composition_rows(arena, model, *of, &count) : NULL;
+	size_t shown = count < STACKS_SHOWN ? count : STACKS_SHOWN;
+	json_open(json, key, '[');
+	for (size_t i = 0; rows && i < shown; i++) {
+		add_share(json, defs, &rows[i]);
+		all_bytes -= rows[i].bytes;
+	}
+	json_close(json, ']');
+	json_open(json, "stacks_omitted", '{');
+	json_known(json, "count", rows, count - shown);
+	json_unsigned(json, "bytes", all_bytes);
+	json_close(json, '}');
+	if (arena)
+		arena_release(arena);
+}
+
+static void add_peak(struct json *json, const struct model *model, const struct defs *defs,
+		     const struct model_device *device)
+{
+	const struct composition of = {COMPOSITION_PEAK, device->ordinal};
+	const struct model_peak *peak = &device->peak;
+	json_open(json, "peak", '{');
+	json_unsigned(json, "time_ns", peak->time_ns);
+	json_unsigned(json, "sequence", peak->sequence);
+	json_null(json, "step");
+	json_null(json, "phase");
+	json_unsigned(json, "allocated_bytes", peak->allocated_bytes);
+	json_known(json, "reserved_bytes",
+		   !devices_is_pytorch(device) || device->pytorch_reserved_known,
+		   peak->reserved_bytes);
+	add_categories(json, peak->allocated_bytes);
+	json_add_composition(json, "stacks", model, defs, &of, peak->allocated_bytes);
+	json_close(json, '}');
+}
+
+/* What can be said without a map of the blocks: how much of what was reserved nobody used. */
+static void add_fragmentation(struct json *json, const struct model_device *device)
+{
+	const struct model_peak *peak = &device->peak;
+	if (!devices_knows_fragmentation(device) || peak->reserved_bytes < peak->allocated_bytes) {
+		json_null(json, "fragmentation");
+		return;
+	}
+	json_open(json, "fragmentation", '{');
+	json_unsigned(json, "external_at_peak_bytes", peak->reserved_bytes - peak->allocated_bytes);
+	json_null(json, "releasable_at_peak_bytes");
+	json_null(json, "pinned_at_peak_bytes");
+	json_null(json, "internal_at_peak_bytes");
+	json_key(json, "of_peaks");
+	if (device->pytorch_reserved.peak_bytes)
+		text_add_decimal(json->out,
+				 1 - (double)device->pytorch_allocated.peak_bytes /
+						 (double)device->pytorch_reserved.peak_bytes,
+				 6);
+	else
+		text_add(json->out, "null");
+	json_close(json, '}');
+}
+
+static void add_device(struct json *json, const struct model *model, const struct defs *defs,
+		       const struct model_device *device)
+{
+	bool knows_reserved = !devices_is_pytorch(device) || device->pytorch_reserved_known;
+	json_open(json, NULL, '{');
+	json_unsigned(json, "device", device->ordinal);
+	json_string(json, "name", devices_name(defs, device));
+	json_known(json, "total_bytes", device->total_bytes, device->total_bytes);
+	add_counter(json, "allocated", &device->allocated);
+	if (knows_reserved)
+		add_counter(json, "reserved", &device->reserved);
+	else
+		json_null(json, "reserved");
+	add_pytorch(json, device);
+	add_owners(json, model, device->ordinal);
+	add_pinned(json, model);
+	json_known(json, "untracked_bytes", device->free_known && device->total_bytes,
+		   device->untracked_bytes);
+	json_known(json, "free_bytes_last", device->free_known, device->free_bytes_last);
+	json_unsigned(json, "retries", device->retries);
+	json_unsigned(json, "ooms", device->ooms);
+	add_peak(json, model, defs, device);
+	add_fragmentation(json, device);
+	json_close(json, '}');
+}
+
+void json_add_devices(struct json *json, const struct model *model, const struct defs *defs)
+{
+	const struct model_device *device;
+	json_open(json, "devices", '[');
+	for (unsigned i = 0; (device = model_device(model, i)); i++)
+		add_device(json, model, defs, device);
+	json_close(json, ']');
+}

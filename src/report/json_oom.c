@@ -1,0 +1,71 @@
+/* `memtrace report --json`: what is said of an OOM. Owns the objects of "ooms". Must never give a
+ * verdict or an advice that was not computed: "unknown", null and empty lists stand for them. */
+#include "report/json.h"
+#include "report/sites.h"
+
+/* a - b where both are known and make sense together, else null. */
+static void add_difference(struct json *json, const char *key, bool is_known, uint64_t a,
+			   uint64_t b)
+{
+	json_known(json, key, is_known && a >= b, a - b);
+}
+
+static void add_evidence(struct json *json, const struct model_oom *oom)
+{
+	bool knows_free = oom->free_bytes != UINT64_MAX;
+	json_open(json, "evidence", '{');
+	json_bool(json, "by_pytorch", oom->by_pytorch);
+	json_known(json, "driver_bytes", oom->driver_bytes, oom->driver_bytes);
+	json_known(json, "total_bytes", oom->total_bytes, oom->total_bytes);
+	json_unsigned(json, "pytorch_allocated_bytes", oom->pytorch_allocated_bytes);
+	json_unsigned(json, "pytorch_reserved_bytes", oom->pytorch_reserved_bytes);
+	add_difference(json, "idle_bytes", true, oom->pytorch_reserved_bytes,
+		       oom->pytorch_allocated_bytes);
+	add_difference(json, "outside_bytes", true, oom->reserved_bytes,
+		       oom->pytorch_reserved_bytes);
+	json_unsigned(json, "flushed_bytes", oom->flushed_bytes);
+	add_difference(json, "untracked_bytes",
+		       knows_free && oom->total_bytes && oom->free_bytes <= oom->total_bytes,
+		       oom->total_bytes - oom->free_bytes, oom->reserved_bytes);
+	json_close(json, '}');
+}
+
+static void add_empty(struct json *json, const char *key)
+{
+	json_open(json, key, '[');
+	json_close(json, ']');
+}
+
+static void add_oom(struct json *json, const struct model *model, const struct defs *defs,
+		    size_t index)
+{
+	const struct composition of = {COMPOSITION_OOM, (unsigned)index};
+	const struct model_oom *oom = model_oom(model, index);
+	json_open(json, NULL, '{');
+	json_unsigned(json, "device", oom->device);
+	json_unsigned(json, "time_ns", oom->time_ns);
+	json_unsigned(json, "sequence", oom->sequence);
+	json_unsigned(json, "requested_bytes", oom->requested_bytes);
+	json_known(json, "free_bytes", oom->free_bytes != UINT64_MAX, oom->free_bytes);
+	json_unsigned(json, "allocated_bytes", oom->allocated_bytes);
+	json_unsigned(json, "reserved_bytes", oom->reserved_bytes);
+	json_string(json, "verdict", "unknown");
+	json_null(json, "kind");
+	json_null(json, "confidence");
+	add_evidence(json, oom);
+	add_empty(json, "advice");
+	add_empty(json, "not_advised");
+	json_open(json, "stack", '{');
+	json_add_stack(json, defs, oom->stack);
+	json_close(json, '}');
+	json_add_composition(json, "stacks", model, defs, &of, oom->allocated_bytes);
+	json_close(json, '}');
+}
+
+void json_add_ooms(struct json *json, const struct model *model, const struct defs *defs)
+{
+	json_open(json, "ooms", '[');
+	for (size_t i = 0; i < model_oom_count(model); i++)
+		add_oom(json, model, defs, i);
+	json_close(json, ']');
+}

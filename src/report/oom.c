@@ -1,0 +1,111 @@
+/* What is said when memory ran out. Owns the facts of it: who asked for how much, what was free,
+ * who held the rest. Must never guess a cause: no verdict is computed here. No malloc, stdio or
+ * locale: see summary.c. */
+#include "report/oom.h"
+
+#include "base/units.h"
+#include "report/layout.h"
+#include "report/sites.h"
+#include "report/summary.h"
+
+#define LIVE_SHOWN 15
+
+static void add_title(struct text *out, const struct defs *defs, const struct model_oom *oom,
+		      bool ascii)
+{
+	char buffer[512];
+	struct text place;
+	struct where where = where_find(defs, oom->stack, oom->thread);
+	text_printf(out, "memtrace: GPU %u ran out of memory after ", oom->device);
+	text_add_duration(out, oom->time_ns);
+	text_add(out, ", ");
+	text_init_fixed(&place, buffer, sizeof buffer);
+	where_add(&place, defs, &where, ascii);
+	layout_last(out, &place);
+	text_add_char(out, '\n');
+}
+
+static void add_size_or_unknown(struct text *out, const char *title, bool is_known, uint64_t bytes)
+{
+	text_add(out, title);
+	if (is_known)
+		text_add_size(out, bytes);
+	else
+		text_add(out, "unknown");
+}
+
+static void add_request(struct text *out, const struct model_oom *oom)
+{
+	add_size_or_unknown(out, "  asked ", oom->requested_bytes, oom->requested_bytes);
+	add_size_or_unknown(out, "  free ", oom->free_bytes != UINT64_MAX, oom->free_bytes);
+	add_size_or_unknown(out, " of ", oom->total_bytes, oom->total_bytes);
+	if (oom->driver_bytes)
+		add_size_or_unknown(out, "  the driver was asked for ", true, oom->driver_bytes);
+	else if (oom->by_pytorch)
+		text_add(out, "  no driver call failed");
+	text_add_char(out, '\n');
+}
+
+static void add_pytorch(struct text *out, const struct model_oom *oom)
+{
+	bool makes_sense = oom->pytorch_reserved_bytes >= oom->pytorch_allocated_bytes;
+	add_size_or_unknown(out, "  PyTorch reserved ", true, oom->pytorch_reserved_bytes);
+	add_size_or_unknown(out, "  live ", true, oom->pytorch_allocated_bytes);
+	add_size_or_unknown(out, "  idle in its cache ", makes_sense,
+			    oom->pytorch_reserved_bytes - oom->pytorch_allocated_bytes);
+	add_size_or_unknown(out, "\n  given back while it tried ", true, oom->flushed_bytes);
+	text_add_char(out, '\n');
+}
+
+static void add_others(struct text *out, const struct model_oom *oom, bool is_pytorch)
+{
+	bool knows_used = oom->free_bytes != UINT64_MAX && oom->free_bytes <= oom->total_bytes &&
+			  oom->total_bytes;
+	uint64_t used = knows_used ? oom->total_bytes - oom->free_bytes : 0;
+	uint64_t outside = oom->reserved_bytes - oom->pytorch_reserved_bytes;
+	add_size_or_unknown(out, is_pytorch ? "  outside PyTorch " : "  allocated ",
+			    oom->reserved_bytes >= oom->pytorch_reserved_bytes, outside);
+	add_size_or_unknown(out, "  untracked (context, kernels, other processes) ",
+			    knows_used && used >= oom->reserved_bytes, used - oom->reserved_bytes);
+	text_add_char(out, '\n');
+}
+
+static void add_figures(struct text *out, const struct model_oom *oom)
+{
+	bool is_pytorch =
+		oom->by_pytorch || oom->pytorch_reserved_bytes || oom->pytorch_allocated_bytes;
+	add_request(out, oom);
+	if (is_pytorch)
+		add_pytorch(out, oom);
+	add_others(out, oom, is_pytorch);
+}
+
+void oom_print_head(struct text *out, const struct model *model, const struct defs *defs,
+		    const struct summary_facts *facts, size_t index, const char *report_path)
+{
+	const struct model_oom *oom = model_oom(model, index);
+	add_title(out, defs, oom, facts->ascii);
+	add_figures(out, oom);
+	if (report_path) {
+		text_add(out, "\nWhat was live then: ");
+		text_add_escaped(out, report_path);
+		text_add_char(out, '\n');
+	}
+}
+
+void oom_print(struct text *out, const struct model *model, const struct defs *defs,
+	       const struct summary_facts *facts, size_t index)
+{
+	struct sites sites =
+		sites_collect(model, defs, (struct composition){COMPOSITION_OOM, (unsigned)index});
+	struct sites_style style = {
+		.limit = LIVE_SHOWN, .ascii = facts->ascii, .heading = "Live when it ran out"};
+	oom_print_head(out, model, defs, facts, index, NULL);
+	text_add_char(out, '\n');
+	sites_print(out, defs, &sites, &style);
+	text_add_char(out, '\n');
+	summary_add_gaps(out, model, defs, facts);
+	summary_add_trace(out, facts);
+	summary_add_next(out, "report", facts);
+	sites_release(&sites);
+}

@@ -1,0 +1,186 @@
+/* Puts the stacks of a composition together by the user's line. Owns the order of the rows and the
+ * table. Memory comes from an arena that lives as long as the table: it must never touch malloc (so
+ * no qsort either), because it runs inside the traced program. */
+#include "report/sites.h"
+
+#include <string.h>
+
+#include "report/layout.h"
+
+#define BYTES_COLUMN  69
+#define BLOCKS_COLUMN 78
+#define NAME_COLUMNS  58
+
+static size_t take_rows(const struct model *model, struct composition of, struct model_share *rows,
+			size_t capacity)
+{
+	switch (of.kind) {
+	case COMPOSITION_PEAK:
+		return model_stacks_at_peak(model, of.index, rows, capacity);
+	case COMPOSITION_NOW:
+		return model_stacks_now(model, of.index, rows, capacity);
+	default:
+		return model_stacks_at_oom(model, of.index, rows, capacity);
+	}
+}
+
+struct model_share *composition_rows(struct arena *arena, const struct model *model,
+				     struct composition of, size_t *count)
+{
+	struct model_share none;
+	size_t capacity = take_rows(model, of, &none, 0);
+	struct model_share *rows = arena_alloc(arena, capacity * sizeof *rows);
+	*count = rows ? take_rows(model, of, rows, capacity) : 0;
+	if (*count > capacity)
+		*count = capacity;
+	return rows;
+}
+
+/* Finds the site of a line by open addressing; `slots` holds row numbers + 1 and is never full.
+ * Rows come largest first: the stack that makes a site is its largest. */
+static struct site *find_site(struct sites *sites, uint32_t *slots, size_t mask,
+			      const struct where *where, uint32_t stack)
+{
+	for (size_t at = where_hash(where) & mask;; at = (at + 1) & mask) {
+		if (!slots[at]) {
+			slots[at] = (uint32_t)++sites->count;
+			sites->rows[slots[at] - 1] = (struct site){.where = *where, .stack = stack};
+		}
+		if (where_is_same(&sites->rows[slots[at] - 1].where, where))
+			return &sites->rows[slots[at] - 1];
+	}
+}
+
+static bool is_same_inner(const struct where *a, const struct where *b)
+{
+	if (!a->inner || !b->inner)
+		return a->inner == b->inner;
+	return !strcmp(a->inner->file, b->inner->file) &&
+	       !strcmp(a->inner->function, b->inner->function);
+}
+
+static void add_share(struct site *site, const struct where *where, const struct model_share *share)
+{
+	site->bytes += share->bytes;
+	site->count += share->count;
+	if (!is_same_inner(&site->where, where))
+		site->inner_count++;
+}
+
+static bool is_before(const struct site *a, const struct site *b)
+{
+	return a->bytes != b->bytes ? a->bytes > b->bytes : a->stack < b->stack;
+}
+
+/* Keeps the row that comes last at the root, so that the heap empties from the end of the table. */
+static void sift_down(struct site *rows, size_t root, size_t count)
+{
+	for (size_t child; (child = 2 * root + 1) < count; root = child) {
+		if (child + 1 < count && is_before(&rows[child], &rows[child + 1]))
+			child++;
+		if (!is_before(&rows[root], &rows[child]))
+			return;
+		struct site swap = rows[root];
+		rows[root] = rows[child];
+		rows[child] = swap;
+	}
+}
+
+static void sort_sites(struct site *rows, size_t count)
+{
+	for (size_t root = count / 2; root-- > 0;)
+		sift_down(rows, root, count);
+	for (size_t end = count; end-- > 1;) {
+		struct site swap = rows[0];
+		rows[0] = rows[end];
+		rows[end] = swap;
+		sift_down(rows, 0, end);
+	}
+}
+
+static void group_rows(struct sites *sites, const struct defs *defs, const struct model_share *rows,
+		       size_t count)
+{
+	size_t slot_count = 16;
+	while (slot_count < 2 * count)
+		slot_count *= 2;
+	uint32_t *slots = arena_alloc(sites->arena, slot_count * sizeof *slots);
+	sites->rows = arena_alloc(sites->arena, count * sizeof *sites->rows);
+	sites->failed = !slots || !sites->rows;
+	for (size_t i = 0; i < count && !sites->failed; i++) {
+		struct where where = where_find(defs, rows[i].stack, 0);
+		add_share(find_site(sites, slots, slot_count - 1, &where, rows[i].stack), &where,
+			  &rows[i]);
+		sites->bytes += rows[i].bytes;
+		sites->blocks += rows[i].count;
+	}
+	sort_sites(sites->rows, sites->count);
+}
+
+struct sites sites_collect(const struct model *model, const struct defs *defs,
+			   struct composition of)
+{
+	struct sites sites = {.arena = arena_create()};
+	size_t count = 0;
+	struct model_share *rows =
+		sites.arena ? composition_rows(sites.arena, model, of, &count) : NULL;
+	sites.failed = !rows;
+	if (rows)
+		group_rows(&sites, defs, rows, count);
+	return sites;
+}
+
+void sites_release(struct sites *sites)
+{
+	if (sites->arena)
+		arena_release(sites->arena);
+	*sites = (struct sites){0};
+}
+
+static void add_name(struct text *out, const struct defs *defs, const struct site *site, bool ascii)
+{
+	char buffer[512];
+	struct text name;
+	text_init_fixed(&name, buffer, sizeof buffer);
+	where_add(&name, defs, &site->where, ascii);
+	if (site->inner_count)
+		text_printf(&name, ", +%u more", site->inner_count);
+	layout_cut(out, &name, NAME_COLUMNS);
+}
+
+static void add_rest(struct text *out, const struct sites *sites, struct unit unit, size_t shown)
+{
+	uint64_t bytes = sites->bytes, blocks = sites->blocks;
+	for (size_t i = 0; i < shown; i++) {
+		bytes -= sites->rows[i].bytes;
+		blocks -= sites->rows[i].count;
+	}
+	text_printf(out, "  %zu more", sites->count - shown);
+	layout_number(out, unit_round(unit, bytes), BYTES_COLUMN);
+	layout_number(out, blocks, BLOCKS_COLUMN);
+	text_add_char(out, '\n');
+}
+
+void sites_print(struct text *out, const struct defs *defs, const struct sites *sites,
+		 const struct sites_style *style)
+{
+	struct unit unit = unit_for(sites->count ? sites->rows[0].bytes : 0);
+	size_t shown = style->limit && style->limit < sites->count ? style->limit : sites->count;
+	text_add(out, style->heading);
+	if (sites->failed) {
+		text_add(out, ": not shown, there was no memory to sort it\n");
+		return;
+	}
+	layout_word(out, unit.name, BYTES_COLUMN);
+	layout_word(out, "blocks", BLOCKS_COLUMN);
+	text_add_char(out, '\n');
+	for (size_t i = 0; i < shown; i++) {
+		text_add(out, "  ");
+		add_name(out, defs, &sites->rows[i], style->ascii);
+		layout_number(out, unit_round(unit, sites->rows[i].bytes), BYTES_COLUMN);
+		layout_number(out, sites->rows[i].count, BLOCKS_COLUMN);
+		text_add_char(out, '\n');
+	}
+	if (shown < sites->count)
+		add_rest(out, sites, unit, shown);
+}

@@ -1,0 +1,50 @@
+/* Where memory was allocated: the stacks of a composition, put together by the user's line. Private
+ * to report/. */
+#ifndef MT_REPORT_SITES_H
+#define MT_REPORT_SITES_H
+
+#include "base/arena.h"
+#include "model/model.h"
+#include "report/where.h"
+
+struct site {
+	struct where where; /* of its largest stack */
+	uint64_t bytes, count;
+	uint32_t stack;       /* that stack's id */
+	uint32_t inner_count; /* stacks whose innermost frame differs from where.inner */
+};
+
+enum composition_kind { COMPOSITION_PEAK, COMPOSITION_NOW, COMPOSITION_OOM };
+
+struct composition { /* which one: of a device, or of an OOM */
+	enum composition_kind kind;
+	unsigned index; /* device ordinal, or index of the OOM */
+};
+
+struct sites {
+	struct arena *arena;
+	struct site *rows; /* largest first */
+	size_t count;
+	uint64_t bytes, blocks; /* of all */
+	bool failed;            /* no memory: there are no rows, and that says nothing */
+};
+
+/* All rows of a composition as the model gives them, in memory of `arena`; NULL when memory is out.
+ */
+struct model_share *composition_rows(struct arena *, const struct model *, struct composition,
+				     size_t *count);
+
+struct sites sites_collect(const struct model *, const struct defs *, struct composition);
+void sites_release(struct sites *);
+
+struct sites_style {
+	size_t limit; /* rows, 0: all */
+	bool ascii;
+	const char *heading;
+};
+
+/* The table: a heading line, at most `limit` rows, and one for the rest. */
+void sites_print(struct text *, const struct defs *, const struct sites *,
+		 const struct sites_style *);
+
+#endif

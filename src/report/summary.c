@@ -1,0 +1,250 @@
+/* The summary at the end of a run: what peaked, where from, what the figures leave out, what to
+ * type next. Owns the order of its parts and its first and last lines; the tables are devices.c,
+ * sites.c and gaps.c. Must never print a part that is not known, nor use malloc, stdio or a locale:
+ * it runs inside the traced program. */
+#include "report/summary.h"
+
+#include <string.h>
+
+#include "base/units.h"
+#include "report/devices.h"
+#include "report/layout.h"
+#include "report/signals.h"
+#include "report/sites.h"
+
+#define LINES_MAX   40
+#define SITES_SHOWN 8
+#define SITES_LEAST 3
+
+void summary_add_program(struct text *out, const struct defs *defs, size_t columns)
+{
+	char buffer[512];
+	struct text line;
+	const char *argument = defs_info(defs, MEMTRACE_INFO_ARGUMENT, 0);
+	text_init_fixed(&line, buffer, sizeof buffer);
+	if (!argument)
+		text_add(&line, "a program");
+	for (unsigned i = 0;
+	     (argument = defs_info(defs, MEMTRACE_INFO_ARGUMENT, i)) && !line.failed; i++) {
+		const char *slash = i ? NULL : strrchr(argument, '/');
+		if (i)
+			text_add_char(&line, ' ');
+		text_add_escaped(&line, slash ? slash + 1 : argument);
+	}
+	layout_cut(out, &line, columns);
+}
+
+static void add_signal(struct text *out, int number)
+{
+	const char *name = signal_name(number);
+	if (name)
+		text_printf(out, ", killed by %s", name);
+	else
+		text_printf(out, ", killed by signal %d", number);
+}
+
+void summary_add_ended(struct text *out, const struct summary_facts *facts)
+{
+	if (facts->ended == SUMMARY_SIGNAL)
+		add_signal(out, facts->status);
+	else if (facts->ended == SUMMARY_RUNNING)
+		text_add(out, ", still running");
+	else if (facts->ended == SUMMARY_UNKNOWN)
+		text_add(out, ", ended without notice");
+	else if (facts->status > 0)
+		text_printf(out, ", exit status %d", facts->status);
+}
+
+void summary_add_trace(struct text *out, const struct summary_facts *facts)
+{
+	if (!facts->trace_path)
+		return;
+	text_add(out, "Trace: ");
+	text_add_escaped(out, facts->trace_path);
+	text_add(out, " (");
+	text_add_size(out, facts->file_bytes);
+	text_add(out, ", ");
+	text_add_count(out, facts->lost);
+	text_add(out, " events lost)\n");
+}
+
+void summary_add_next(struct text *out, const char *verb, const struct summary_facts *facts)
+{
+	if (!facts->trace_path)
+		return;
+	text_add(out, "Next: memtrace ");
+	text_add(out, verb);
+	text_add_char(out, ' ');
+	layout_shell_word(out, facts->trace_path);
+	text_add_char(out, '\n');
+}
+
+static void add_first_line(struct text *out, const struct model *model, const struct defs *defs,
+			   const struct summary_facts *facts)
+{
+	char buffer[256];
+	struct text tail;
+	const struct model_totals *totals = model_totals(model);
+	const char *rank = defs_info(defs, MEMTRACE_INFO_RANK, 0);
+	text_init_fixed(&tail, buffer, sizeof buffer);
+	if (rank) {
+		text_add(&tail, ", rank ");
+		text_printf(&tail, "%.8s", rank);
+	}
+	text_add(&tail, ", ");
+	text_add_duration(&tail, facts->duration_ns);
+	text_add(&tail, ", ");
+	text_add_count(&tail, totals->block_events ? totals->block_events : totals->events);
+	text_add(&tail, totals->block_events ? " block events" : " events");
+	summary_add_ended(&tail, facts);
+	size_t used = strlen("memtrace: ") + layout_width(tail.data, tail.used_bytes);
+	text_add(out, "memtrace: ");
+	summary_add_program(out, defs, used + 20 < LAYOUT_COLUMNS ? LAYOUT_COLUMNS - used : 20);
+	text_add_escaped_bytes(out, tail.data, tail.used_bytes);
+	text_add(out, "\n\n");
+}
+
+/* The device whose peak is explained: that of the highest one. */
+static const struct model_device *highest_device(const struct model *model)
+{
+	const struct model_device *highest = NULL, *device;
+	for (unsigned i = 0; (device = model_device(model, i)); i++)
+		if (!highest || device->allocated.peak_bytes > highest->allocated.peak_bytes)
+			highest = device;
+	return highest;
+}
+
+static void add_peak_heading(struct text *out, const struct model *model, const struct defs *defs,
+			     const struct model_device *device, bool ascii)
+{
+	char buffer[512];
+	struct text place;
+	struct where where = where_find(defs, device->peak.stack, device->peak.thread);
+	text_add(out, "The peak");
+	if (model_device(model, 1))
+		text_printf(out, " of GPU %u", device->ordinal);
+	text_add(out, ": ");
+	text_add_size(out, device->peak.allocated_bytes);
+	text_add(out, " after ");
+	text_add_duration(out, device->peak.time_ns);
+	text_add(out, ", at ");
+	text_init_fixed(&place, buffer, sizeof buffer);
+	where_add(&place, defs, &where, ascii);
+	layout_last(out, &place);
+}
+
+/* What PyTorch had reserved at that moment and nobody used: the part that fragmentation and its
+ * cache took. */
+static void add_fragmentation(struct text *out, const struct model_device *device)
+{
+	const struct model_peak *peak = &device->peak;
+	if (!devices_knows_fragmentation(device) || peak->reserved_bytes < peak->allocated_bytes)
+		return;
+	struct unit unit = unit_for(peak->reserved_bytes);
+	uint64_t unused = peak->reserved_bytes - peak->allocated_bytes;
+	text_add(out, "  reserved but not allocated then: ");
+	text_printf(out, "%llu %s, ", (unsigned long long)unit_round(unit, unused), unit.name);
+	layout_percent(out, unused, peak->reserved_bytes);
+	text_printf(out, " of %llu\n", (unsigned long long)unit_round(unit, peak->reserved_bytes));
+}
+
+static void add_peak(struct text *out, const struct model *model, const struct defs *defs,
+		     bool ascii, size_t limit)
+{
+	const struct model_device *device = highest_device(model);
+	if (!device || !device->peak.allocated_bytes)
+		return;
+	struct sites sites =
+		sites_collect(model, defs, (struct composition){COMPOSITION_PEAK, device->ordinal});
+	struct sites_style style = {
+		.limit = limit, .ascii = ascii, .heading = "Where it was allocated"};
+	add_peak_heading(out, model, defs, device, ascii);
+	add_fragmentation(out, device);
+	text_add_char(out, '\n');
+	sites_print(out, defs, &sites, &style);
+	text_add_char(out, '\n');
+	sites_release(&sites);
+}
+
+static void add_oom(struct text *out, const struct defs *defs, const struct model_oom *oom,
+		    bool ascii)
+{
+	char buffer[512];
+	struct text place;
+	struct where where = where_find(defs, oom->stack, oom->thread);
+	text_printf(out, "Out of memory on GPU %u after ", oom->device);
+	text_add_duration(out, oom->time_ns);
+	text_add(out, ", asked ");
+	text_add_size(out, oom->requested_bytes);
+	text_add(out, ", ");
+	text_init_fixed(&place, buffer, sizeof buffer);
+	where_add(&place, defs, &where, ascii);
+	layout_last(out, &place);
+}
+
+static void add_troubles(struct text *out, const struct model *model, const struct defs *defs,
+			 bool ascii)
+{
+	const struct model_device *device;
+	uint64_t retries = 0, ooms = 0;
+	for (unsigned i = 0; (device = model_device(model, i)); i++) {
+		retries += device->retries;
+		ooms += device->ooms;
+	}
+	if (retries)
+		text_printf(out, "PyTorch emptied its cache and tried again: %'llu\n",
+			    (unsigned long long)retries);
+	for (size_t i = 0; i < model_oom_count(model); i++)
+		add_oom(out, defs, model_oom(model, i), ascii);
+	if (ooms > model_oom_count(model))
+		text_printf(out, "Out of memory, in all: %'llu\n", (unsigned long long)ooms);
+}
+
+static size_t count_lines(const struct text *text)
+{
+	size_t lines = 0;
+	for (size_t i = 0; i < text->used_bytes; i++)
+		lines += text->data[i] == '\n';
+	return lines;
+}
+
+/* Rows of the table of lines, so that the whole has LINES_MAX: fewer when much else is to be said.
+ */
+static size_t fit_sites(const struct text *out, const struct text *tail)
+{
+	size_t others = count_lines(out) + count_lines(tail) + 8;
+	if (others + SITES_SHOWN <= LINES_MAX)
+		return SITES_SHOWN;
+	return others + SITES_LEAST <= LINES_MAX ? LINES_MAX - others : SITES_LEAST;
+}
+
+static void print(struct text *out, const struct model *model, const struct defs *defs,
+		  const struct summary_facts *facts, bool has_limit, size_t limit)
+{
+	struct text tail;
+	text_init(&tail);
+	add_first_line(out, model, defs, facts);
+	devices_print(out, model, defs, facts);
+	add_troubles(&tail, model, defs, facts->ascii);
+	summary_add_gaps(&tail, model, defs, facts);
+	add_peak(out, model, defs, facts->ascii, has_limit ? limit : fit_sites(out, &tail));
+	text_add_bytes(out, tail.data, tail.used_bytes);
+	if (tail.used_bytes)
+		text_add_char(out, '\n');
+	out->failed |= tail.failed;
+	text_release(&tail);
+	summary_add_trace(out, facts);
+	summary_add_next(out, "report --by line", facts);
+}
+
+void summary_print_limit(struct text *out, const struct model *model, const struct defs *defs,
+			 const struct summary_facts *facts, size_t limit)
+{
+	print(out, model, defs, facts, true, limit);
+}
+
+void summary_print(struct text *out, const struct model *model, const struct defs *defs,
+		   const struct summary_facts *facts)
+{
+	print(out, model, defs, facts, false, 0);
+}

@@ -1,0 +1,239 @@
+/* Which line of the user's own code a stack stands for. Owns the rules that tell a user's file from
+ * a library's and how paths are shortened. Must never allocate: it runs inside the traced program.
+ * All names come from outside and are escaped on the way out, except by the two functions that say
+ * otherwise. */
+#include "report/where.h"
+
+#include <string.h>
+
+/* The part of an absolute path that lies inside the working directory, else the path as it is. */
+static const char *below_cwd(const struct defs *defs, const char *file)
+{
+	const char *cwd = defs_info(defs, MEMTRACE_INFO_CWD, 0);
+	size_t length = cwd ? strlen(cwd) : 0;
+	if (length > 1 && !strncmp(file, cwd, length) && file[length] == '/')
+		return file + length + 1;
+	return file;
+}
+
+static const char *after(const char *file, const char *folder)
+{
+	const char *found = strstr(file, folder);
+	return found ? found + strlen(folder) : NULL;
+}
+
+/* What follows ".../lib/python3.11/" or ".../python311.zip/"; NULL if the file is in neither. */
+static const char *after_standard_library(const char *file)
+{
+	for (const char *at = file; (at = strstr(at, "/python3")); at++) {
+		const char *end = at + strlen("/python3");
+		end += strspn(end, ".0123456789t");
+		if (!strncmp(end, "zip/", 4))
+			return end + 4;
+		bool in_lib = at - file >= 4 && (!memcmp(at - 4, "/lib", 4) ||
+						 (at - file >= 6 && !memcmp(at - 6, "/lib64", 6)));
+		if (*end == '/' && in_lib)
+			return end + 1;
+	}
+	return NULL;
+}
+
+static bool is_typed_in(const char *file)
+{
+	return !strcmp(file, "<string>") || !strcmp(file, "<stdin>") ||
+	       !strncmp(file, "<ipython", 8);
+}
+
+/* The name of a library's file below its installation folder; NULL for a user's file. */
+static const char *library_name(const struct defs *defs, const char *file)
+{
+	const char *name;
+	if (*file == '<')
+		return is_typed_in(file) ? NULL : file;
+	if ((name = after(file, "/site-packages/")) || (name = after(file, "/dist-packages/")))
+		return name;
+	if ((name = after_standard_library(file)))
+		return name;
+	/* A source tree of PyTorch; a folder of that name above the working directory is the
+	 * user's. */
+	const char *inside = below_cwd(defs, file);
+	if (!strncmp(inside, "torch/", 6))
+		return inside;
+	name = strstr(inside, "/torch/");
+	return name ? name + 1 : NULL;
+}
+
+/* Code that was typed in (python -c, and what dataclasses generate) only counts if there is no
+ * file. */
+static const struct def_python_frame *find_user_frame(const struct defs *defs,
+						      const struct def_stack *stack)
+{
+	const struct def_python_frame *typed = NULL;
+	for (uint32_t i = 0; i < stack->python_count; i++) {
+		const struct def_python_frame *frame = defs_python_frame(defs, stack->python[i]);
+		if (!frame || library_name(defs, frame->file))
+			continue;
+		if (*frame->file != '<')
+			return frame;
+		if (!typed)
+			typed = frame;
+	}
+	return typed;
+}
+
+static const struct def_python_frame *find_innermost(const struct defs *defs,
+						     const struct def_stack *stack)
+{
+	for (uint32_t i = 0; i < stack->python_count; i++) {
+		const struct def_python_frame *frame = defs_python_frame(defs, stack->python[i]);
+		if (frame && strncmp(frame->file, "<frozen ", 8))
+			return frame;
+	}
+	return NULL;
+}
+
+static bool is_autograd_thread(const struct def_thread *thread)
+{
+	return !strncmp(thread->name, "pt_autograd", 11);
+}
+
+static bool has_autograd_thread(const struct defs *defs)
+{
+	for (uint32_t id = 1; id <= defs_thread_count(defs); id++) {
+		const struct def_thread *thread = defs_thread(defs, id);
+		if (thread && is_autograd_thread(thread))
+			return true;
+	}
+	return false;
+}
+
+static bool is_pytorch(const struct def_module *module)
+{
+	return !strncmp(module->name, "libc10", 6) || !strncmp(module->name, "libtorch", 8);
+}
+
+struct where where_find(const struct defs *defs, uint32_t stack_id, uint32_t thread_id)
+{
+	struct where where = {0};
+	const struct def_stack *stack = defs_stack(defs, stack_id);
+	const struct def_thread *thread = defs_thread(defs, thread_id);
+	if (stack) {
+		const struct def_python_frame *innermost = find_innermost(defs, stack);
+		where.line = find_user_frame(defs, stack);
+		where.is_library = !where.line && innermost;
+		where.inner = where.line && innermost != where.line ? innermost : NULL;
+		where.line = where.line ? where.line : innermost;
+		where.module = defs_module(defs, stack->owner);
+		where.is_cut = stack->flags & MEMTRACE_STACK_TRUNCATED;
+	}
+	where.is_autograd = !where.line && thread && is_autograd_thread(thread);
+	where.may_be_autograd = !where.line && !thread && where.module &&
+				is_pytorch(where.module) && has_autograd_thread(defs);
+	return where;
+}
+
+bool where_is_same(const struct where *a, const struct where *b)
+{
+	if (a->line && b->line)
+		return a->line->line == b->line->line && !strcmp(a->line->file, b->line->file);
+	return !a->line && !b->line && a->is_autograd == b->is_autograd &&
+	       (a->is_autograd || a->module == b->module);
+}
+
+uint64_t where_hash(const struct where *where)
+{
+	uint64_t hash = where->line ? (uint64_t)where->line->line : where->is_autograd;
+	if (where->line)
+		for (const char *at = where->line->file; *at; at++)
+			hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+	else if (!where->is_autograd)
+		hash ^= (uintptr_t)where->module;
+	hash *= 0x9E3779B97F4A7C15u;
+	return hash ^ hash >> 32;
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* A user's file outside the working directory: its name and the folder that it is in. */
+static const char *last_two_components(const char *path)
+{
+	const char *name = last_component(path);
+	const char *at = name > path ? name - 1 : path;
+	while (at > path && at[-1] != '/')
+		at--;
+	return at;
+}
+
+static void add_function(struct text *out, const char *function)
+{
+	if (!*function || !strcmp(function, "<module>"))
+		return;
+	text_add_char(out, ' ');
+	text_add_escaped(out, function);
+}
+
+static void add_place(struct text *out, const struct defs *defs,
+		      const struct def_python_frame *frame)
+{
+	const char *name = library_name(defs, frame->file);
+	if (!name)
+		name = below_cwd(defs, frame->file);
+	if (*name == '/')
+		name = last_two_components(name);
+	text_add_escaped(out, name);
+	if (frame->line > 0)
+		text_printf(out, ":%d", frame->line);
+	add_function(out, frame->function);
+}
+
+void where_add_line(struct text *out, const struct defs *defs, const struct where *where)
+{
+	if (where->line)
+		add_place(out, defs, where->line);
+	else if (where->is_autograd)
+		text_add(out, "(autograd thread)");
+	else if (where->may_be_autograd)
+		text_add(out, "(autograd or other C++ thread)");
+	else if (where->module && *where->module->name)
+		text_add_escaped(out, where->module->name);
+	else
+		text_add(out, "unknown");
+	if (where->is_library && where->is_cut)
+		text_add(out, " (deeper stack, cut)");
+}
+
+void where_add_inner(struct text *out, const struct where *where)
+{
+	if (!where->inner)
+		return;
+	text_add_escaped(out, last_component(where->inner->file));
+	add_function(out, where->inner->function);
+}
+
+void where_add(struct text *out, const struct defs *defs, const struct where *where, bool ascii)
+{
+	where_add_line(out, defs, where);
+	if (where->inner) {
+		text_add(out, ascii ? " > " : " › ");
+		where_add_inner(out, where);
+	}
+}
+
+void where_add_python_frame(struct text *out, const struct def_python_frame *frame)
+{
+	text_add(out, frame->file);
+	text_printf(out, ":%d ", frame->line);
+	text_add(out, frame->function);
+}
+
+void where_add_native_frame(struct text *out, const struct defs *defs,
+			    const struct def_native_frame *frame)
+{
+	const struct def_module *module = defs_module(defs, frame->module);
+	text_add(out, module && *module->name ? module->name : "unknown");
+	text_printf(out, "+0x%llx", (unsigned long long)frame->offset);
+}
