@@ -1,0 +1,292 @@
+# memtrace: build, tests and demo. `make help` lists the targets.
+#
+# Sources are found by wildcard: a new .c file in a folder of src/ needs no line here. What each
+# folder is for stands in README.md; `libmemtrace.so` may need no shared library but libc.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+
+# ---- what may be set on the command line ------------------------------------------------------
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+O ?= build
+V ?= 0
+SAN ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+PYTHON ?= python3
+CFLAGS ?= -O2 -g
+CPPFLAGS ?=
+LDFLAGS ?=
+WERROR ?= $(if $(filter true,$(CI)),1,0)
+FUZZ_SECONDS ?= 20
+TESTS ?=
+
+ifeq ($(V),0)
+Q := @
+say = @printf '  %-7s %s\n' '$(1)' '$(2)'
+else
+Q :=
+say = @:
+endif
+
+# ---- where things go --------------------------------------------------------------------------
+
+comma := ,
+gen := $(O)/gen
+# A sanitized build has objects of its own; generated files and headers are shared.
+B := $(O)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+no_config_goals := clean help setup
+want_config := $(if $(MAKECMDGOALS),$(filter-out $(no_config_goals),$(MAKECMDGOALS)),all)
+
+ifneq ($(want_config),)
+# Sets CUDA_INCLUDE and CUDA12_INCLUDE; made by the rule below, then make starts again.
+include $(gen)/config.mk
+endif
+
+$(gen)/config.mk: scripts/check-platform.sh scripts/setup.sh scripts/fetch-cuda-headers.sh
+	$(Q)scripts/check-platform.sh $(CC)
+	$(Q)CC='$(CC)' PYTHON='$(PYTHON)' scripts/setup.sh build
+	$(Q)PYTHON='$(PYTHON)' scripts/fetch-cuda-headers.sh '$(O)/cuda-headers' $@
+
+# Another toolkit asked for, or the headers gone: configure again.
+ifneq ($(want_config),)
+ifneq ($(configured_for) $(notdir $(wildcard $(CUDA_INCLUDE)/cuda.h)),$(CUDA_HOME) cuda.h)
+$(gen)/config.mk: FORCE
+endif
+endif
+FORCE:
+
+# ---- flags ------------------------------------------------------------------------------------
+
+warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes
+ifeq ($(WERROR),1)
+warnings += -Werror
+endif
+cflags = -std=gnu11 $(CFLAGS) $(warnings) -fvisibility=hidden -fexceptions -fno-strict-aliasing \
+         -fPIC -ftls-model=initial-exec -ffunction-sections -fdata-sections -pthread
+# Defined empty, so that a source may say `#define _GNU_SOURCE` itself.
+cppflags = -D_GNU_SOURCE= -Iinclude -Isrc -I$(gen) -isystem $(CUDA_INCLUDE) $(CPPFLAGS)
+ldflags = -pthread -Wl,--gc-sections -Wl,--as-needed $(LDFLAGS)
+depflags = -MMD -MP
+
+ifneq ($(SAN),)
+cflags += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all -O1
+ldflags += -fsanitize=$(SAN)
+endif
+
+# Linked in, and hidden in the library (src/trace/zstd_trace.c says what else that takes).
+zstd := -l:libzstd.a
+
+# ---- sources ----------------------------------------------------------------------------------
+
+sources = $(foreach d,$(1),$(wildcard src/$(d)/*.c src/$(d)/*.S))
+objects = $(patsubst %,$(B)/obj/%.o,$(basename $(call sources,$(1))))
+
+lib_parts := base hooks recorder trace model report
+tool_parts := cli base trace model report
+# What a unit test may call: everything but the hooks, which would interpose the test itself.
+test_parts := base recorder trace model report cli
+
+lib := $(B)/libmemtrace.so
+tool := $(B)/memtrace
+testlib := $(B)/obj/libparts.a
+
+unit_tests := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+unit_shared := $(patsubst %.c,$(B)/obj/%.o,\
+                 $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+programs := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c))
+benches := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
+fuzzers := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+# Files that change when the flags or the set of sources do, so that what depends on them is remade.
+remember = $(shell mkdir -p $(dir $(1)) && echo '$(2)' | cmp -s - $(1) || echo '$(2)' >$(1))
+flags_file := $(B)/obj/flags
+parts_file := $(B)/obj/parts
+ifneq ($(want_config),)
+$(call remember,$(flags_file),$(CC) $(filter-out -Werror,$(cflags)) $(cppflags))
+$(call remember,$(parts_file),$(call sources,hooks $(test_parts)))
+endif
+
+have_lib := $(call sources,hooks)
+have_tool := $(call sources,cli)
+
+.PHONY: all lib tool simgpu programs unit-tests setup demo check check-full bench fuzz install \
+        uninstall clean help format
+all: $(if $(SAN),tool unit-tests,lib tool simgpu) ## Build the library, the tool and the simulated GPU (default)
+lib: $(if $(have_lib),$(lib))
+tool: $(if $(have_tool),$(tool))
+programs: $(programs)
+unit-tests: $(unit_tests)
+simgpu:
+
+# The simulated GPU stands alone and brings its own rules for the target `simgpu`.
+ifneq ($(want_config),)
+-include src/simgpu/simgpu.mk
+endif
+-include $(wildcard tests/unit/unit.mk)
+
+# ---- the library and the tool -----------------------------------------------------------------
+
+# One version script and one table of exports, both expanded from src/hooks/hooks.def.
+map := $(gen)/memtrace.map
+
+$(lib): $(call objects,$(lib_parts)) $(parts_file) $(if $(wildcard src/hooks/exports.map.in),$(map))
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -o $@.tmp $(filter %.o,$^) -Wl,-soname,libmemtrace.so -Wl,-z,defs -Wl,-z,nodelete \
+	    $(if $(filter $(map),$^),-Wl$(comma)--version-script=$(map)) \
+	    $(ldflags) -static-libgcc $(zstd) -Wl,--exclude-libs,ALL -ldl -lpthread
+	$(Q)mv $@.tmp $@ # never in place: running programs have it mapped
+
+$(map): src/hooks/exports.map.in | $(gen)/
+	$(call say,GEN,$@)
+	$(Q)$(CC) -E -P -undef -x c $(cppflags) -MD -MP -MT $@ -MF $@.d $< -o $@.tmp
+	$(Q)mv $@.tmp $@
+-include $(map).d
+
+$(tool): $(call objects,$(tool_parts)) $(parts_file)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(zstd) -ldw -lelf -lm -ldl -lpthread
+
+$(testlib): $(call objects,$(test_parts)) $(parts_file)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+$(B)/obj/%.o: %.c $(flags_file)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(depflags) $(cppflags) $(cflags) -c -o $@ $<
+
+$(B)/obj/%.o: %.S $(flags_file)
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(depflags) $(cppflags) -fPIC -c -o $@ $<
+
+$(gen)/:
+	$(Q)mkdir -p $@
+
+# Pages and scripts that a part embeds: src/PART/part.mk adds objects or generated headers.
+-include $(wildcard src/viewer/viewer.mk)
+
+# ---- tests ------------------------------------------------------------------------------------
+
+$(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(unit_shared) $(testlib)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -o $@ $^ $(ldflags) $(zstd) $(unit_libs_$*) -lcmocka -ldw -lelf -lm -ldl -lpthread
+
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/unit/*.c)): | setup-unit
+.PHONY: setup-unit
+setup-unit:
+	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh unit
+
+# Small programs to trace. NAME_cu12.c is built against CUDA 12 and its runtime. They find the
+# stand-in libraries by LD_LIBRARY_PATH only, so that one can be started on a real GPU too.
+cuda_of = $(if $(filter %_cu12,$(1)),$(CUDA12_INCLUDE),$(CUDA_INCLUDE))
+$(B)/tests/programs/%: tests/programs/%.c | simgpu
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O1 -g $(warnings) $(depflags) -D_GNU_SOURCE= -Iinclude -Isrc \
+	    -isystem $(call cuda_of,$*) -o $@ $< $(program_libs_$*) -L$(O)/libmemtrace-sim \
+	    -Wl,--as-needed -Wl,--allow-shlib-undefined -l:libcuda.so.1 \
+	    -l:libcudart.so.$(if $(filter %_cu12,$*),12,13) -ldl -lpthread -lm
+
+# Libraries for them: FOLDER/NAME.c becomes FOLDER/NAME.so and what library_end_NAME says after it.
+library_end_fastcuda/libcuda := .1
+library_end_throwing/libcuda := .1
+library_end_cudart11/libcudart := .11.0
+library_flags_cudart11/libcudart := -Wl,--version-script=tests/programs/cudart11/libcudart.map
+library_flags_runpath/libouter := -Wl,-rpath,'$$ORIGIN/inner',--enable-new-dtags
+program_libs_runtime_calls_cu11 := -Wl,--no-as-needed $(B)/tests/programs/cudart11/libcudart.so.11.0 -Wl,--as-needed
+library_of = $(B)/tests/programs/$(1).so$(library_end_$(1))
+define program_library
+$(call library_of,$(1)): tests/programs/$(1).c
+	$$(call say,CC,$$<)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) -std=gnu11 -O2 -g -fPIC -shared $$(warnings) $$(depflags) -D_GNU_SOURCE= -Iinclude -Isrc \
+	    -isystem $$(CUDA_INCLUDE) -o $$@ $$< -Wl,-soname,$$(@F) $$(library_flags_$(1)) -ldl -lpthread
+endef
+library_names := $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*/*.c tests/programs/*/*/*.c))
+$(foreach name,$(library_names),$(eval $(call program_library,$(name))))
+programs: $(foreach name,$(library_names),$(call library_of,$(name)))
+$(B)/tests/programs/runtime_calls_cu11: $(B)/tests/programs/cudart11/libcudart.so.11.0
+
+setup: ## Install what tests and demo need (make check and make demo do it by themselves)
+	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh check
+
+ready_for_check := $(if $(SAN),all,all programs unit-tests)
+check: $(ready_for_check) ## Unit and integration tests, a fixed tenth of the long matrices (TESTS="pytest arguments")
+	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh $(if $(SAN),build,check)
+	$(Q)scripts/run-tests.py --build '$(B)' $(if $(SAN),--unit-only) -- $(TESTS)
+
+check-full: $(ready_for_check) ## All tests, every combination
+	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh check
+	$(Q)MEMTRACE_FULL=1 scripts/run-tests.py --build '$(B)' $(if $(SAN),--unit-only) -- $(TESTS)
+
+demo: all ## Train a small GPT under memtrace, then run out of memory, on a GPU or a simulated one
+	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh demo
+	$(Q)scripts/run-demo.sh '$(O)'
+
+bench: all $(benches) ## Measure the costs that README.md promises
+	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh demo
+	$(Q)scripts/run-bench.sh '$(O)'
+
+$(B)/tests/bench/%: $(B)/obj/tests/bench/%.o $(testlib)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -o $@ $^ $(ldflags) $(zstd) -ldw -lelf -lm -ldl -lpthread
+
+fuzz: $(fuzzers) ## Feed broken traces to the reader, FUZZ_SECONDS each (needs clang)
+	$(Q)scripts/run-fuzz.sh '$(O)' $(FUZZ_SECONDS)
+
+$(O)/fuzz/%: tests/fuzz/%.c $(wildcard src/*/*.h include/memtrace/*.h) \
+             $(call sources,base trace model report)
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)command -v clang >/dev/null || { echo 'memtrace: fuzzing needs clang' >&2; exit 1; }
+	$(Q)clang -std=gnu11 -g -O1 $(cppflags) -fsanitize=fuzzer,address,undefined \
+	    -fno-sanitize-recover=all -o $@ $(filter %.c,$^) $(zstd) -lm -ldl -lpthread
+
+# ---- install, clean, help ---------------------------------------------------------------------
+
+bindir = $(DESTDIR)$(PREFIX)/bin
+libdir = $(DESTDIR)$(PREFIX)/lib/memtrace
+incdir = $(DESTDIR)$(PREFIX)/include/memtrace
+
+install: all ## Install under PREFIX (default /usr/local), DESTDIR in front
+	$(Q)install -d '$(bindir)' '$(libdir)/libmemtrace-sim' '$(incdir)'
+	$(Q)$(if $(have_tool),install -m 755 $(tool) '$(bindir)/memtrace')
+	$(Q)$(if $(have_lib),install -m 755 $(lib) '$(libdir)/libmemtrace.so')
+	$(Q)shopt -s nullglob; for f in $(O)/libmemtrace-sim/*.so*; do \
+	    cp -P --no-preserve=ownership "$$f" '$(libdir)/libmemtrace-sim/'; done
+	$(Q)install -m 644 $(wildcard include/memtrace/*.h) '$(incdir)/'
+	@printf 'installed: %s\n' '$(bindir)/memtrace' '$(libdir)/libmemtrace.so' '$(libdir)/libmemtrace-sim' '$(incdir)'
+
+uninstall: ## Remove what install put under PREFIX
+	$(Q)rm -rf '$(bindir)/memtrace' '$(libdir)' '$(incdir)'
+
+clean: ## Remove the build folder (downloads in .cache and .venv stay)
+	$(Q)rm -rf '$(O)'
+
+format: ## Lay out the C files by .clang-format
+	$(Q)git ls-files '*.c' '*.h' | xargs -r clang-format -i
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\n'; printf '%s\n' \
+	  '  V=1 shows commands, O=dir builds elsewhere, CC=gcc|clang, CI=true or WERROR=1 adds -Werror,' \
+	  '  SAN=address,undefined or SAN=thread builds tool and unit tests with sanitizers,' \
+	  '  CUDA_HOME=dir uses the headers of that toolkit (none: download the header wheels),' \
+	  '  MEMTRACE_CACHE=dir keeps downloads there.'
+
+-include $(shell find $(B)/obj $(B)/tests -name '*.d' 2>/dev/null)

@@ -1,0 +1,30 @@
+#!/bin/bash
+# Usage: run-fuzz.sh BUILD SECONDS
+#
+# Runs each fuzzer BUILD/fuzz/fuzz_* for SECONDS. The seeds are tests/fuzz/corpus/NAME and the
+# golden traces; what it finds stays in BUILD/fuzz/corpus, inputs that crash in BUILD/fuzz/crashes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=${1:-build}
+seconds=${2:-20}
+if ! command -v clang >/dev/null; then
+    echo "memtrace: fuzzing needs clang (Debian: apt install clang)" >&2
+    exit 1
+fi
+failed=0
+shopt -s nullglob
+for source in tests/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    corpus=$build/fuzz/corpus/$name
+    seeds=()
+    for folder in "tests/fuzz/corpus/$name" tests/golden; do
+        [ -d "$folder" ] && seeds+=("$folder")
+    done
+    mkdir -p "$corpus" "$build/fuzz/crashes"
+    echo "== $name, $seconds s"
+    "$build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+        -print_final_stats=1 -verbosity=0 -artifact_prefix="$build/fuzz/crashes/$name-" \
+        "$corpus" "${seeds[@]}" || failed=1
+done
+exit $failed
