@@ -7,9 +7,9 @@
 #include "recorder/record.h"
 #include "recorder/thread.h"
 
-void call_open(struct call *call, const void *caller)
+void call_open(struct call *call, const void *frame)
 {
-	call->caller = caller;
+	call->frame = frame;
 	call->ticket = UINT64_MAX;
 	call->status = 0;
 	call->saved_errno = 0;
@@ -26,7 +26,7 @@ void call_close(struct call *call)
 void call_note(const struct call *call, struct record *success)
 {
 	success->status = call->status;
-	success->caller = call->caller;
+	success->frame = call->frame;
 	if (thread_self.capturing)
 		success->flags |= MEMTRACE_CAPTURING;
 	if (call->status) {
@@ -60,7 +60,7 @@ void call_note_free(struct call *call, enum memtrace_what what, enum memtrace_sp
 				 .address = address,
 				 .bytes = bytes,
 				 .stream = stream,
-				 .caller = call->caller,
+				 .frame = call->frame,
 				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0 };
 	if (call->phase == CALL_BEFORE) {
 		if (address)

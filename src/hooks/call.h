@@ -11,7 +11,7 @@ enum call_when { AFTER, AROUND, ALWAYS };
 enum call_phase { CALL_BEFORE, CALL_AFTER };
 
 struct call {
-	const void *caller;    /* return address of the wrapper: in the module that made the call */
+	const void *frame;     /* of the wrapper: its caller's registers stand there */
 	uint64_t ticket;       /* of what was noted before the call, UINT64_MAX nothing */
 	int status;            /* the API's result; 0 before the call */
 	int saved_errno;       /* as the real function left it */
@@ -20,7 +20,7 @@ struct call {
 };
 
 /* Opens and closes a traced call on this thread; close runs also when an exception passes. */
-void call_open(struct call *, const void *caller);
+void call_open(struct call *, const void *frame);
 void call_close(struct call *);
 
 /* Memory was asked for: records alloc, or oom or failed as the status says. `bytes` as asked of this API;

@@ -59,7 +59,7 @@ static uint64_t take_asked(uint64_t block_bytes)
 	return block_bytes - rounded <= (rounded < LARGE_SLACK_BYTES ? 0 : LARGE_SLACK_BYTES) ? asked : 0;
 }
 
-static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t device, const void *caller)
+static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t device, const void *frame)
 {
 	if ((uint8_t)device != DEVICE_CUDA || !bytes)
 		return;
@@ -70,7 +70,7 @@ static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t 
 				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0,
 				 .address = (uint64_t)(uintptr_t)pointer,
 				 .bytes = (uint64_t)(bytes > 0 ? bytes : -bytes),
-				 .caller = caller };
+				 .frame = frame };
 	if (bytes > 0) {
 		record.extra = take_asked(record.bytes);
 		record.stream = current_stream(ordinal);
@@ -80,14 +80,14 @@ static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t 
 	record_event(&record);
 }
 
-static void note_oom(int64_t bytes, uint64_t device, const void *caller)
+static void note_oom(int64_t bytes, uint64_t device, const void *frame)
 {
 	struct record record = { .what = MEMTRACE_BLOCK_OOM,
 				 .space = MEMTRACE_SPACE_BLOCK,
 				 .device = (uint8_t)(device >> 8),
 				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0,
 				 .bytes = (uint64_t)bytes,
-				 .caller = caller };
+				 .frame = frame };
 	if ((uint8_t)device == DEVICE_CUDA)
 		record_event(&record);
 }
@@ -97,7 +97,7 @@ static void note_oom(int64_t bytes, uint64_t device, const void *caller)
 	EXPORT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device)     \
 	{                                                                                                        \
 		static void *slot;                                                                               \
-		note_block(pointer, bytes, allocated, device, __builtin_return_address(0));                      \
+		note_block(pointer, bytes, allocated, device, __builtin_frame_address(0));                      \
 		usage_function *function = (usage_function *)real(&slot, #symbol);                               \
 		if (function)                                                                                    \
 			function(pointer, bytes, allocated, reserved, device);                                   \
@@ -111,7 +111,7 @@ USAGE(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
 	EXPORT void symbol(int64_t bytes, size_t allocated, size_t reserved, uint64_t device)                    \
 	{                                                                                                        \
 		static void *slot;                                                                               \
-		note_oom(bytes, device, __builtin_return_address(0));                                            \
+		note_oom(bytes, device, __builtin_frame_address(0));                                            \
 		oom_function *function = (oom_function *)real(&slot, #symbol);                                   \
 		if (function)                                                                                    \
 			function(bytes, allocated, reserved, device);                                            \

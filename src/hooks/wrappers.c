@@ -52,7 +52,7 @@ static inline void call_returned(struct call *call, int status)
 		if (!real)                                                                                       \
 			return missing;                                                                          \
 		struct call call __attribute__((cleanup(call_close)));                                           \
-		call_open(&call, __builtin_return_address(0));                                                   \
+		call_open(&call, __builtin_frame_address(0));                                                    \
 		if (note_runs_before(when, &call))                                                               \
 			note_##note(&call, UNWRAP arguments);                                                    \
 		result status = real arguments;                                                                  \

@@ -215,7 +215,7 @@ struct walked {
 	unsigned python_count;
 	struct python_end python_end;
 	struct unwind_result native_end;
-	const void *caller;
+	uintptr_t caller; /* return address of the hooked function */
 };
 
 static bool is_cuda_own(const void *address)
@@ -231,7 +231,7 @@ static const void *owner_address(const struct walked *walked)
 		if (!is_cuda_own(call))
 			return call;
 	}
-	return walked->caller;
+	return (const void *)(walked->caller - 1);
 }
 
 /* False when a frame could not be defined. */
@@ -262,8 +262,7 @@ static uint32_t define_stack(struct session *session, const struct walked *walke
 	struct intern *intern = &session->intern;
 	struct memtrace_def_stack counts = { .owner = 0 };
 	uint32_t ids[PYTHON_FRAMES_MAX + UNWIND_FRAMES_MAX];
-	const void *owner = owner_address(walked);
-	counts.owner = owner ? define_module(session, owner) : 0;
+	counts.owner = define_module(session, owner_address(walked));
 	if (!define_frames(session, walked, &counts, ids))
 		return 0;
 	size_t ids_bytes = (counts.python_count + counts.native_count) * sizeof *ids;
@@ -301,10 +300,10 @@ static unsigned depth_limit(const struct session *session, unsigned most)
 
 /* Python first: it knows where on the stack its evaluation loop is, which ends the native part. After a module was
  * closed the same addresses may be other code. */
-static uint64_t walk(struct session *session, struct walked *walked, const void *caller, bool with_native)
+static uint64_t walk(struct session *session, struct walked *walked, const void *frame, bool with_native)
 {
 	const struct config *config = &session->config;
-	walked->caller = caller;
+	walked->caller = ((const uintptr_t *)frame)[1];
 	walked->python_count = 0;
 	walked->python_end = (struct python_end){ .truncated = false };
 	walked->native_end = (struct unwind_result){ .count = 0 };
@@ -312,9 +311,9 @@ static uint64_t walk(struct session *session, struct walked *walked, const void 
 		walked->python_count = python_walk(walked->python, depth_limit(session, PYTHON_FRAMES_MAX),
 						   &walked->python_end);
 	if (with_native && config->stacks & CONFIG_NATIVE)
-		walked->native_end = unwind_walk(walked->native, depth_limit(session, UNWIND_FRAMES_MAX),
+		walked->native_end = unwind_walk(frame, walked->native, depth_limit(session, UNWIND_FRAMES_MAX),
 						 walked->python_end.loop_mark);
-	uint64_t key = id_mix(4, (uintptr_t)caller);
+	uint64_t key = id_mix(4, walked->caller);
 	for (unsigned i = 0; i < walked->python_count; i++)
 		key = frame_key(key, &walked->python[i]);
 	if (walked->native_end.count)
@@ -324,11 +323,11 @@ static uint64_t walk(struct session *session, struct walked *walked, const void 
 	return key | 1;
 }
 
-uint32_t intern_stack(struct session *session, const void *caller, bool with_native)
+uint32_t intern_stack(struct session *session, const void *frame, bool with_native)
 {
 	struct thread_self *self = &thread_self;
 	struct walked walked; /* 3.6 KiB, not initialised: only what the walk fills is read */
-	uint64_t key = walk(session, &walked, caller, with_native);
+	uint64_t key = walk(session, &walked, frame, with_native);
 	if (self->stack_key == key)
 		return self->stack_id;
 	uint32_t id = id_table_get(&session->intern.stacks, key);

@@ -45,23 +45,30 @@ static uint64_t take_ticket(struct session *session)
 	return __atomic_fetch_add(&live->head, 1, __ATOMIC_RELAXED);
 }
 
-static void publish(struct session *session, uint64_t ticket, const struct memtrace_slot *filled)
+/* What is worked out before the ticket is taken. */
+struct prepared {
+	uint64_t time_ns;
+	uint32_t stack, thread;
+	uint8_t flags;
+};
+
+static inline void publish(struct session *session, uint64_t ticket, const struct record *record,
+			   const struct prepared *prepared)
 {
 	struct memtrace_slot *slot = &session->writer.ring[ticket & (WRITER_RING_SLOTS - 1)];
-	uint64_t turn = ticket + 1;
-	slot->time_ns = filled->time_ns;
-	slot->address = filled->address;
-	slot->bytes = filled->bytes;
-	slot->extra = filled->extra;
-	slot->stream = filled->stream;
-	slot->stack = filled->stack;
-	slot->thread = filled->thread;
-	slot->what = filled->what;
-	slot->space = filled->space;
-	slot->device = filled->device;
-	slot->flags = filled->flags;
-	slot->status = filled->status;
-	__atomic_store_n(&slot->turn, turn, __ATOMIC_RELEASE);
+	slot->time_ns = prepared->time_ns;
+	slot->address = record->address;
+	slot->bytes = record->bytes;
+	slot->extra = record->extra;
+	slot->stream = record->stream;
+	slot->stack = prepared->stack;
+	slot->thread = prepared->thread;
+	slot->what = (uint8_t)record->what;
+	slot->space = (uint8_t)record->space;
+	slot->device = record->device;
+	slot->flags = prepared->flags;
+	slot->status = record->status;
+	__atomic_store_n(&slot->turn, ticket + 1, __ATOMIC_RELEASE);
 }
 
 static uint32_t thread_id(struct session *session)
@@ -83,25 +90,16 @@ static bool wants_native(const struct session *session, const struct record *rec
 
 static uint64_t record_in(struct session *session, const struct record *record)
 {
-	struct memtrace_slot slot = { .address = record->address,
-				      .bytes = record->bytes,
-				      .extra = record->extra,
-				      .stream = record->stream,
-				      .thread = thread_id(session),
-				      .what = (uint8_t)record->what,
-				      .space = (uint8_t)record->space,
-				      .device = record->device,
-				      .flags = record->flags,
-				      .status = record->status };
-	slot.stack = intern_stack(session, record->caller, wants_native(session, record));
+	struct prepared prepared = { .flags = record->flags, .thread = thread_id(session) };
+	prepared.stack = intern_stack(session, record->frame, wants_native(session, record));
 	if (python_is_finalizing())
-		slot.flags |= MEMTRACE_AT_EXIT;
-	slot.time_ns = session_now(session);
+		prepared.flags |= MEMTRACE_AT_EXIT;
+	prepared.time_ns = session_now(session);
 	uint64_t ticket = take_ticket(session);
 	if (ticket == NO_TICKET)
 		return ticket;
-	publish(session, ticket, &slot);
-	if ((slot.flags & MEMTRACE_AT_EXIT) && !session->writer.live->frozen)
+	publish(session, ticket, record, &prepared);
+	if ((prepared.flags & MEMTRACE_AT_EXIT) && !session->writer.live->frozen)
 		session->writer.live->frozen = ticket + 1;
 	return ticket;
 }

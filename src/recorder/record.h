@@ -16,7 +16,7 @@ struct record {
 	uint64_t bytes;
 	uint64_t extra;
 	uint64_t stream;
-	const void *caller; /* return address into the program, for the owner module; NULL: no native part */
+	const void *frame; /* of the hooked function (__builtin_frame_address(0)): where the native part begins */
 };
 
 /* Records one event of the calling thread: stack, thread, time, ticket. Starts the session when this is the

@@ -27,11 +27,10 @@ struct entry {
 static struct entry *entries;
 static uint64_t generation; /* shifted by ADDRESS_BITS */
 
-static struct elf_range own_code, interpreter_code;
+static struct elf_range interpreter_code;
 
 int unwind_init(void)
 {
-	static const char here;
 	if (!elf_can_find_objects())
 		return -ENOSYS;
 	if (entries)
@@ -40,7 +39,6 @@ int unwind_init(void)
 			   -1, 0);
 	if (pages == MAP_FAILED)
 		return -ENOMEM;
-	elf_range_of(elf_object_of(&here), &here, &own_code);
 	__atomic_store_n(&entries, pages, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -165,37 +163,27 @@ static inline bool range_has(const struct elf_range *range, uintptr_t ip)
 	return ip - range->start < range->end - range->start;
 }
 
-/* The frame that was recorded last spans the stack up to the cursor: is it the evaluation loop's? */
-static inline bool passed_interpreter(const struct cursor *cursor, uintptr_t interpreter, uintptr_t ip)
-{
-	return (interpreter && cursor->sp > interpreter) || range_has(&interpreter_code, ip);
-}
-
-__attribute__((noinline)) struct unwind_result unwind_walk(uintptr_t *frames, unsigned capacity, uintptr_t interpreter)
+struct unwind_result unwind_walk(const void *frame, uintptr_t *frames, unsigned capacity, uintptr_t interpreter)
 {
 	struct unwind_result result = { 0, UNWIND_OUTERMOST };
-	struct cursor cursor = { .is_exact = true };
-	if (!entries)
-		return result;
-	__asm__ volatile("lea 0f(%%rip), %0\n0:	mov %%rsp, %1\n	mov %%rbp, %2"
-			 : "=r"(cursor.ip), "=r"(cursor.sp), "=r"(cursor.bp));
-	for (;;) {
-		struct cfi_rule rule = rule_at(cursor.is_exact ? cursor.ip : cursor.ip - 1);
-		if (!step(&cursor, rule)) {
-			result.end = rule.kind == CFI_END ? UNWIND_OUTERMOST : UNWIND_TRUNCATED;
-			return result;
-		}
-		if (result.count && passed_interpreter(&cursor, interpreter, frames[result.count - 1])) {
-			result.count--;
+	const uintptr_t *saved = frame; /* the caller's rbp, then the return address; its frame begins behind */
+	struct cursor cursor = { .ip = saved[1], .sp = (uintptr_t)(saved + 2), .bp = saved[0] };
+	bool has_caller = entries != NULL;
+	while (has_caller) {
+		uintptr_t ip = cursor.ip;
+		struct cfi_rule rule = rule_at(cursor.is_exact ? ip : ip - 1);
+		has_caller = step(&cursor, rule);
+		if ((interpreter && has_caller && cursor.sp > interpreter) || range_has(&interpreter_code, ip)) {
 			result.end = UNWIND_INTERPRETER;
 			return result;
 		}
-		if (range_has(&own_code, cursor.ip))
-			continue;
 		if (result.count == capacity) {
 			result.end = UNWIND_TRUNCATED;
 			return result;
 		}
-		frames[result.count++] = cursor.ip;
+		frames[result.count++] = ip;
+		if (!has_caller && rule.kind != CFI_END)
+			result.end = UNWIND_TRUNCATED;
 	}
+	return result;
 }

@@ -20,9 +20,10 @@ struct unwind_result {
 	enum unwind_end end;
 };
 
-/* Walks from the caller of this function outwards; frames inside libmemtrace.so itself are left out. `interpreter`
- * is an address on this thread's stack inside the frame of Python's evaluation loop, where the walk ends; 0: none. */
-struct unwind_result unwind_walk(uintptr_t *frames, unsigned capacity, uintptr_t interpreter);
+/* Walks outwards from the caller of the function whose frame (__builtin_frame_address(0)) is given; that function
+ * must still be running on this thread. `interpreter` is an address on this thread's stack inside the frame of
+ * Python's evaluation loop, where the walk ends; 0: none. */
+struct unwind_result unwind_walk(const void *frame, uintptr_t *frames, unsigned capacity, uintptr_t interpreter);
 
 /* 0, or -ENOMEM / -ENOSYS: there are then no native frames. Call once before the first walk. */
 int unwind_init(void);
