@@ -204,6 +204,7 @@ $(B)/tests/programs/%: tests/programs/%.c | simgpu
 # Libraries for them: FOLDER/NAME.c becomes FOLDER/NAME.so and what library_end_NAME says after it.
 library_end_fastcuda/libcuda := .1
 library_end_throwing/libcuda := .1
+library_end_witness/libcuda := .1
 library_end_cudart11/libcudart := .11.0
 library_flags_cudart11/libcudart := -Wl,--version-script=tests/programs/cudart11/libcudart.map
 library_flags_runpath/libouter := -Wl,-rpath,'$$ORIGIN/inner',--enable-new-dtags

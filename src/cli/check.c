@@ -6,7 +6,7 @@
 #include "cli/output.h"
 #include "report/json.h"
 #include "report/summary.h"
-#include "report/version.h"
+#include "base/version.h"
 
 enum { OPTION_JSON };
 
@@ -37,7 +37,7 @@ static void print_json(struct text *out, const struct loaded *loaded)
 	const struct defs *defs = trace_defs(loaded->trace);
 	struct json json = {.out = out};
 	json_open(&json, NULL, '{');
-	json_string(&json, "memtrace", REPORT_VERSION);
+	json_string(&json, "memtrace", VERSION_TEXT);
 	json_bool(&json, "whole", is_whole(loaded));
 	json_add_program(&json, defs, &loaded->facts);
 	json_add_trace(&json, loaded->model, &loaded->facts);

@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "report/version.h"
+#include "base/version.h"
 
 static const struct verb *const verbs[] = {
 #define X(name) &verb_##name,
@@ -67,7 +67,7 @@ static int print_version(void)
 {
 	struct text out;
 	text_init(&out);
-	text_printf(&out, "memtrace %s\n", REPORT_VERSION);
+	text_printf(&out, "memtrace %s\n", VERSION_TEXT);
 	output_write(&out);
 	text_release(&out);
 	return STATUS_YES;

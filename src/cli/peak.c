@@ -6,7 +6,7 @@
 #include "cli/output.h"
 #include "report/devices.h"
 #include "report/json_text.h"
-#include "report/version.h"
+#include "base/version.h"
 
 enum { OPTION_JSON, OPTION_LIMIT };
 
@@ -125,7 +125,7 @@ static void print_json(struct text *out, const struct loaded *loaded, const stru
 	struct json json = {.out = out};
 	const struct model_device *device;
 	json_open(&json, NULL, '{');
-	json_string(&json, "memtrace", REPORT_VERSION);
+	json_string(&json, "memtrace", VERSION_TEXT);
 	json_string(&json, "path", loaded->facts.trace_path);
 	json_bool(&json, "complete",
 		  facts_complete(&loaded->facts) && !model_failed(loaded->model));

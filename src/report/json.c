@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "report/summary.h"
-#include "report/version.h"
+#include "base/version.h"
 #include "report/where.h"
 
 /* A number that was stored as text; null if it is none. */
@@ -128,7 +128,7 @@ void json_print(struct text *out, const struct model *model, const struct defs *
 	const struct model_totals *totals = model_totals(model);
 	struct json json = {.out = out};
 	json_open(&json, NULL, '{');
-	json_string(&json, "memtrace", REPORT_VERSION);
+	json_string(&json, "memtrace", VERSION_TEXT);
 	json_add_program(&json, defs, facts);
 	json_add_trace(&json, model, facts);
 	json_add_blind(&json, model, defs, facts);

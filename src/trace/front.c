@@ -11,6 +11,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
+#include "base/version.h"
 #include "trace/writer.h"
 #include "trace/writer_private.h"
 
@@ -55,7 +56,7 @@ static void header_init(struct memtrace_header *header)
 	header->pid_start_ticks = own_start_ticks();
 	read_small("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
 	header->boot_id[strcspn(header->boot_id, "\n")] = 0;
-	strcpy(header->producer, "memtrace " MEMTRACE_RELEASE);
+	strcpy(header->producer, "memtrace " VERSION_TEXT);
 	header->live_offset = MEMTRACE_PAGE;
 	header->ring_offset = 2 * MEMTRACE_PAGE;
 	header->ring_slots = WRITER_RING_SLOTS;

@@ -1,0 +1,61 @@
+"""Native frames against glibc's own backtrace(), taken by the driver beneath at the same call."""
+
+import collections
+import re
+
+import pytest
+
+import support
+import traced
+
+pytestmark = pytest.mark.usefixtures("library", "tool")
+
+WITNESS = support.PROGRAMS / "witness"
+PLUGIN = support.PROGRAMS / "plugin" / "libplugin.so"
+
+
+def witnessed(path):
+    """{tid: [frames of each call]}, as module+0xoffset."""
+    calls = collections.defaultdict(list)
+    for line in path.read_text().splitlines():
+        tid, *frames = line.split()
+        calls[int(tid)].append(frames)
+    return calls
+
+
+def place(frame):
+    """module+0xoffset, the name of the function aside: told by its module and where it is in it."""
+    return re.sub(r"!.*", "", frame)
+
+
+def recorded(trace):
+    calls = collections.defaultdict(list)
+    for event in support.dump(trace, "--stacks"):
+        if event["what"] == "alloc":
+            calls[event["tid"]].append(event["native"])
+    return calls
+
+
+def run_witnessed(program, folder, *arguments, **more):
+    environment = traced.environment(folder, WITNESS, WITNESS=str(folder / "witness"), **more)
+    result = support.run([support.PROGRAMS / program, *arguments], environment, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return recorded(folder / "run.mtrace"), witnessed(folder / "witness")
+
+
+def test_native_frames_equal_glibcs_backtrace(tmp_path):
+    ours, theirs = run_witnessed("native_stacks", tmp_path, PLUGIN)
+    assert ours.keys() == theirs.keys() and len(ours) == 3
+    compared = 0
+    for tid, calls in theirs.items():
+        assert len(ours[tid]) == len(calls)
+        for index, (mine, glibc) in enumerate(zip(ours[tid], calls)):
+            assert [place(frame) for frame in mine] == glibc, f"thread {tid}, call {index}"
+            compared += 1
+    assert compared > 1000
+
+
+def test_a_stack_deeper_than_the_limit_is_cut_at_its_outer_end(tmp_path):
+    ours, theirs = run_witnessed("native_stacks", tmp_path, MEMTRACE_STACK_DEPTH="5")
+    for tid, calls in theirs.items():
+        assert [[place(f) for f in mine] for mine in ours[tid]] == [glibc[:5] for glibc in calls]
