@@ -145,7 +145,7 @@ $(lib): $(call objects,$(lib_parts)) $(parts_file) $(if $(wildcard src/hooks/exp
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -o $@.tmp $(filter %.o,$^) -Wl,-soname,libmemtrace.so -Wl,-z,defs -Wl,-z,nodelete \
 	    $(if $(filter $(map),$^),-Wl$(comma)--version-script=$(map)) \
-	    $(ldflags) -static-libgcc $(zstd) -Wl,--exclude-libs,ALL -ldl -lpthread
+	    $(ldflags) $(zstd) -Wl,--exclude-libs,ALL -ldl -lpthread
 	$(Q)mv $@.tmp $@ # never in place: running programs have it mapped
 
 $(map): src/hooks/exports.map.in | $(gen)/

@@ -7,6 +7,22 @@
 #include "recorder/record.h"
 #include "recorder/thread.h"
 
+static const void *return_address(const void *frame)
+{
+	return ((const void *const *)frame)[1];
+}
+
+#define NESTING_BYTES_MAX (8u << 20) /* of stack between an outer traced call and one inside it */
+
+/* A call that was left by longjmp never closes. It is over when the stack has shrunk past its frame, when we are
+ * on another stack, or when something else lies where its return address was. */
+static bool outermost_is_gone(const void *frame)
+{
+	return frame >= thread_self.outermost ||
+	       (const char *)thread_self.outermost - (const char *)frame > NESTING_BYTES_MAX ||
+	       return_address(thread_self.outermost) != thread_self.outermost_return;
+}
+
 void call_open(struct call *call, const void *frame)
 {
 	call->frame = frame;
@@ -14,13 +30,20 @@ void call_open(struct call *call, const void *frame)
 	call->status = 0;
 	call->saved_errno = 0;
 	call->phase = CALL_BEFORE;
-	call->is_outermost = thread_self.depth++ == 0;
+	if (thread_self.depth && outermost_is_gone(frame))
+		thread_self.depth = 0;
+	call->depth = thread_self.depth;
+	call->is_outermost = call->depth == 0;
+	if (call->is_outermost) {
+		thread_self.outermost = frame;
+		thread_self.outermost_return = return_address(frame);
+	}
+	thread_self.depth = call->depth + 1;
 }
 
 void call_close(struct call *call)
 {
-	(void)call;
-	thread_self.depth--;
+	thread_self.depth = call->depth;
 }
 
 void call_note(const struct call *call, struct record *success)

@@ -13,6 +13,7 @@ enum call_phase { CALL_BEFORE, CALL_AFTER };
 struct call {
 	const void *frame;     /* of the wrapper: its caller's registers stand there */
 	uint64_t ticket;       /* of what was noted before the call, UINT64_MAX nothing */
+	uint32_t depth;        /* of traced calls around this one */
 	int status;            /* the API's result; 0 before the call */
 	int saved_errno;       /* as the real function left it */
 	enum call_phase phase;

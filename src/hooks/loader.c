@@ -34,29 +34,30 @@ static void *find_libc(const char *name)
 
 static void find_real(void)
 {
-	if (loader_dlclose)
+	if (__atomic_load_n(&loader_dlclose, __ATOMIC_ACQUIRE))
 		return;
 	loader_dlsym = find_libc("dlsym");
 	loader_dlvsym = find_libc("dlvsym");
 	loader_dlopen = find_libc("dlopen");
 	loader_dlmopen = find_libc("dlmopen");
-	loader_dlclose = find_libc("dlclose");
+	int (*close)(void *) = find_libc("dlclose");
+	__atomic_store_n(&loader_dlclose, close, __ATOMIC_RELEASE); /* last: it says that all are there */
 }
 
-/* A handle that surely does not define a CUDA name: the loader's own NULL and dlerror() come from it. */
-static void *handle_without_cuda(void)
+/* The loader's own NULL and dlerror(), from a handle that surely does not define a CUDA name. */
+static void *answer_undefined(const char *name)
 {
-	return (void *)elf_object_of((const void *)loader_dlsym);
+	return loader_dlsym(loader_dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), name);
 }
 
-/* The whole process: our own exports must not make CUDA appear where nobody else has it. */
+/* Our own exports must not make CUDA appear where nobody else has it. */
+static bool is_only_ours(const char *name)
+{
+	return lookup_is_in_table(name) && !elf_find_anywhere(name, NULL);
+}
+
 static bool route_default(const char *name, void **answer)
 {
-	bool is_ours = lookup_is_exported_plain(name);
-	if (is_ours && !elf_find_anywhere(name, NULL)) {
-		*answer = loader_dlsym(handle_without_cuda(), name);
-		return true;
-	}
 	void *found = loader_dlsym(RTLD_DEFAULT, name);
 	if (!found)
 		return false; /* perhaps in the caller's own scope: ask again as the caller */
@@ -71,17 +72,22 @@ static void *without_us(const char *name, void *found)
 		return lookup_substitute(name, found);
 	if (elf_find_anywhere(name, NULL))
 		return found;
-	return loader_dlsym(handle_without_cuda(), name);
+	return answer_undefined(name);
 }
 
 /* 1: *answer is the result; 0: jump on to the real function. */
 HIDDEN int loader_route_dlsym(void *handle, const char *name, void **answer)
 {
 	find_real();
-	if (handle == RTLD_NEXT || !lookup_is_cuda_name(name))
+	if (!lookup_is_cuda_name(name))
 		return 0;
-	if (handle == RTLD_DEFAULT)
-		return route_default(name, answer);
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
+		if (is_only_ours(name)) {
+			*answer = answer_undefined(name);
+			return 1;
+		}
+		return handle == RTLD_DEFAULT && route_default(name, answer);
+	}
 	*answer = without_us(name, loader_dlsym(handle, name));
 	return 1;
 }
@@ -89,8 +95,13 @@ HIDDEN int loader_route_dlsym(void *handle, const char *name, void **answer)
 HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *version, void **answer)
 {
 	find_real();
-	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || !lookup_is_cuda_name(name))
+	if (!lookup_is_cuda_name(name))
 		return 0;
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
+		if (is_only_ours(name))
+			*answer = answer_undefined(name);
+		return is_only_ours(name);
+	}
 	*answer = lookup_substitute(name, loader_dlvsym(handle, name, version));
 	return 1;
 }

@@ -44,10 +44,10 @@ static bool row_is_named(const struct row *row, const char *name)
 	return !strcmp(row->symbol, name) || !strcmp(row->base, name);
 }
 
-bool lookup_is_exported_plain(const char *name)
+bool lookup_is_in_table(const char *name)
 {
 	for (unsigned i = 0; i < HOOK_COUNT; i++)
-		if (!rows[i].node && !strcmp(rows[i].symbol, name))
+		if (!strcmp(rows[i].symbol, name))
 			return true;
 	return false;
 }
@@ -89,10 +89,7 @@ void *lookup_substitute(const char *name, void *found)
 void *lookup_resolve(enum hook_id id)
 {
 	const struct row *row = &rows[id];
-	void *found = row->node ? elf_find_anywhere(row->symbol, row->node) :
-				  elf_find_in("libcuda.so", row->symbol, NULL);
-	if (!found && !row->node)
-		found = elf_find_anywhere(row->symbol, NULL);
+	void *found = elf_find_anywhere(row->symbol, row->node); /* which may be another preload, behind us */
 	if (found)
 		__atomic_store_n(&lookup_real[id], found, __ATOMIC_RELAXED);
 	return found;

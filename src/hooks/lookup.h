@@ -11,8 +11,8 @@ bool lookup_is_cuda_name(const char *name);
  * (told by address, so that other versions and ABIs pass through), else `found`. */
 void *lookup_substitute(const char *name, void *found);
 
-/* A name of the table that is exported without a version, so that it is visible to everyone. */
-bool lookup_is_exported_plain(const char *name);
+/* A function of the table, by its exact name. */
+bool lookup_is_in_table(const char *name);
 
 /* True for an address inside libmemtrace.so. */
 bool lookup_is_own(const void *address);

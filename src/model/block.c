@@ -1,5 +1,6 @@
-/* What PyTorch's caching allocator handed out. Owns the table of live blocks. Every block event ends what its thread
- * was trying (trial.c): in PyTorch they are the last thing that an allocation or a free does. */
+/* What PyTorch's caching allocator handed out. Owns the table of live blocks. Every block event
+ * ends what its thread was trying (trial.c): in PyTorch they are the last thing that an allocation
+ * or a free does. */
 #include <string.h>
 
 #include "model/model_private.h"
@@ -11,7 +12,8 @@ static struct block *find_block(const struct model *m, uint64_t address)
 	return block;
 }
 
-static void count_block(struct model *m, struct device *d, const struct block *block, enum change change)
+static void count_block(struct model *m, struct device *d, const struct block *block,
+			enum change change)
 {
 	meter_change(&d->now.pytorch_allocated, change, block->bytes);
 	composition_change(m, &d->allocated, change, block->stack, block->bytes);
@@ -59,7 +61,7 @@ void block_note_alloc(struct model *m, const struct event *e)
 	}
 	regions_note_landing(m, e);
 	add_block(m, d, e);
-	if (thread->trial.is_active && trial_was_retry(m, &thread->trial, d->slot))
+	if (thread->trial.is_active && trial_was_retry(m, &thread->trial, d->slot, e->bytes))
 		d->retries++;
 	trial_end(thread, e);
 }

@@ -1,5 +1,6 @@
-/* The model's invariants, as a function that tests call after every event: sums of parts equal what is told, now and
- * at the peak, and a recount of the tables gives the running sums. Changes nothing. */
+/* The model's invariants, as a function that tests call after every event: sums of parts equal what
+ * is told, now and at the peak, and a recount of the tables gives the running sums. Changes
+ * nothing. */
 #include "model/model_private.h"
 
 struct recount { /* of one device, from the tables */
@@ -46,7 +47,8 @@ static void recount_memory(struct recount *sums, const struct memory *memory)
 static void recount_spans(struct recount *sums, const struct ranges *index)
 {
 	struct span *span = ranges_at(index, 0);
-	for (span = span ? span : ranges_after(index, 0); span; span = ranges_after(index, span->start)) {
+	for (span = span ? span : ranges_after(index, 0); span;
+	     span = ranges_after(index, span->start)) {
 		const struct mapping *mapping = (const struct mapping *)span;
 		if (span->kind == SPAN_REGION) {
 			recount_memory(sums, &((const struct region *)span)->memory);
@@ -88,7 +90,7 @@ static bool is_device_consistent(struct device *d, const struct recount *sum)
 
 bool model_is_consistent(const struct model *m)
 {
-	struct recount sums[SLOT_HOST + 1] = { 0 };
+	struct recount sums[SLOT_HOST + 1] = {0};
 	recount(m, sums);
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
 		if (m->devices[slot] && !is_device_consistent(m->devices[slot], &sums[slot]))

@@ -1,7 +1,8 @@
-/* A sum of live bytes, by stack, now and at the moment when the sum was highest. Nothing is copied at a new peak:
- * peaks are numbered (epoch), and a share keeps its value at the peak when it changes for the first time after it.
- * So an event costs O(1), however often the sum rises, and the rows at the peak are exact. A share that has not
- * changed since stands at its peak value. Must never change a share without touch_share(). */
+/* A sum of live bytes, by stack, now and at the moment when the sum was highest. Nothing is copied
+ * at a new peak: peaks are numbered (epoch), and a share keeps its value at the peak when it
+ * changes for the first time after it. So an event costs O(1), however often the sum rises, and the
+ * rows at the peak are exact. A share that has not changed since stands at its peak value. Must
+ * never change a share without touch_share(). */
 #include "model/model_private.h"
 
 static struct share *share_create(struct model *m, struct composition *c, uint32_t stack)
@@ -23,8 +24,8 @@ static struct share *share_of(struct model *m, struct composition *c, uint32_t s
 	return index ? &c->shares[index - 1] : share_create(m, c, stack);
 }
 
-/* Before every change: fixes what it was at the peak. A share starts with epoch 0, a composition too: before
- * there was a peak there is nothing to fix. */
+/* Before every change: fixes what it was at the peak. A share starts with epoch 0, a composition
+ * too: before there was a peak there is nothing to fix. */
 static void touch_share(struct composition *c, struct share *share)
 {
 	if (share->epoch == c->epoch)
@@ -60,8 +61,8 @@ void composition_set_peak(struct composition *c, const struct model_peak *peak, 
 	c->revocable = memory;
 }
 
-/* The shares changed by the event of the peak were fixed in the epoch before it; no other has been touched
- * since, so that epoch can go on as if the peak had not been. */
+/* The shares changed by the event of the peak were fixed in the epoch before it; no other has been
+ * touched since, so that epoch can go on as if the peak had not been. */
 void composition_revoke(struct composition *c, const void *memory)
 {
 	if (!memory || c->revocable != memory)
@@ -81,12 +82,12 @@ void composition_snapshot(struct model *m, const struct composition *c, struct s
 	snapshot->count = c->share_count;
 	for (uint32_t i = 0; i < c->share_count; i++) {
 		const struct share *share = &c->shares[i];
-		snapshot->rows[i] = (struct model_share){ share->bytes, share->count, share->stack };
+		snapshot->rows[i] = (struct model_share){share->bytes, share->count, share->stack};
 	}
 }
 
 void snapshot_release(struct model *m, struct snapshot *snapshot)
 {
 	arena_free(m->arena, snapshot->rows, snapshot->count * sizeof *snapshot->rows);
-	*snapshot = (struct snapshot){ 0 };
+	*snapshot = (struct snapshot){0};
 }

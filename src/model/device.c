@@ -1,7 +1,8 @@
-/* The figures of a device. Owns struct device and what is told of it. Two sums run side by side until the first
- * block event: `whole` counts all driver memory, `allocated` leaves out what PyTorch's allocator obtained; the first
- * is shown as long as there are no blocks, and dropped then. So a program without a caching allocator, and PyTorch
- * with its cache switched off, are told in full, and a segment that precedes its first block is never a peak. */
+/* The figures of a device. Owns struct device and what is told of it. Two sums run side by side
+ * until the first block event: `whole` counts all driver memory, `allocated` leaves out what
+ * PyTorch's allocator obtained; the first is shown as long as there are no blocks, and dropped
+ * then. So a program without a caching allocator, and PyTorch with its cache switched off, are told
+ * in full, and a segment that precedes its first block is never a peak. */
 #include "model/model_private.h"
 
 uint8_t device_slot(uint8_t ordinal)
@@ -49,7 +50,7 @@ static void touch_owner(struct device *d, struct owner_bytes *owner)
 		struct composition *c = composition_at(d, i);
 		if (owner->at_peak[i].epoch == c->epoch)
 			continue;
-		owner->at_peak[i] = (struct lazy){ owner->live_bytes, c->epoch };
+		owner->at_peak[i] = (struct lazy){owner->live_bytes, c->epoch};
 		c->revocable = NULL;
 	}
 }
@@ -78,7 +79,8 @@ bool device_peak_owner(const struct device *d, uint32_t index, uint64_t *at_peak
 
 /* ---------- the peak ---------- */
 
-static void note_peak(struct device *d, struct composition *c, const struct event *e, const void *memory)
+static void note_peak(struct device *d, struct composition *c, const struct event *e,
+		      const void *memory)
 {
 	if (!composition_is_at_peak(c))
 		return;
@@ -128,7 +130,8 @@ void device_freeze(struct model *m, struct device *d)
 		d->owners[i].frozen_bytes = d->owners[i].live_bytes;
 }
 
-static void describe_counter(struct model_counter *shown, const struct meter *told, const struct meter *now)
+static void describe_counter(struct model_counter *shown, const struct meter *told,
+			     const struct meter *now)
 {
 	*shown = (struct model_counter){
 		.current_bytes = told->live_bytes,
@@ -149,7 +152,8 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static void describe_async(struct model_device *shown, const struct pool_reads *told,
 			   const struct pool_reads *now)
 {
-	struct model_counter *allocated = &shown->pytorch_allocated, *reserved = &shown->pytorch_reserved;
+	struct model_counter *allocated = &shown->pytorch_allocated,
+			     *reserved = &shown->pytorch_reserved;
 	if (told->has_used)
 		allocated->current_bytes = told->used_bytes;
 	if (now->has_used_high)
@@ -160,8 +164,10 @@ static void describe_async(struct model_device *shown, const struct pool_reads *
 		reserved->current_bytes = told->reserved_bytes;
 	if (now->has_reserved)
 		reserved->peak_bytes = larger(now->reserved_high_bytes, now->reserved_bytes);
-	/* More in use than the pool held when it was read: it has grown since, by what only the driver knows. */
-	shown->pytorch_reserved_known = told->has_reserved && allocated->current_bytes <= told->reserved_bytes;
+	/* More in use than the pool held when it was read: it has grown since, by what only the
+	 * driver knows. */
+	shown->pytorch_reserved_known =
+		told->has_reserved && allocated->current_bytes <= told->reserved_bytes;
 }
 
 static void describe_counters(const struct model *m, struct device *d)
@@ -169,9 +175,11 @@ static void describe_counters(const struct model *m, struct device *d)
 	const struct device_figures *now = &d->now, *told = m->is_frozen ? &d->frozen : now;
 	const struct meter *allocated = &device_composition(d)->meter;
 	struct model_device *shown = &d->shown;
-	describe_counter(&shown->allocated, m->is_frozen ? &d->frozen_allocated : allocated, allocated);
+	describe_counter(&shown->allocated, m->is_frozen ? &d->frozen_allocated : allocated,
+			 allocated);
 	describe_counter(&shown->reserved, &told->reserved, &now->reserved);
-	describe_counter(&shown->pytorch_allocated, &told->pytorch_allocated, &now->pytorch_allocated);
+	describe_counter(&shown->pytorch_allocated, &told->pytorch_allocated,
+			 &now->pytorch_allocated);
 	describe_counter(&shown->pytorch_reserved, &told->pytorch_reserved, &now->pytorch_reserved);
 	shown->pytorch_segments = told->segments;
 	shown->pytorch_reserved_known = true;

@@ -1,6 +1,7 @@
-/* Physical memory of the virtual memory API, by handle. Owns the handles: each is counted once, from its creation
- * until neither a reference nor a mapping is left. Such a handle stays as a zombie until its value is given out
- * again: a retain that was on its way may still revive it. Zombies are few: the oldest go first. */
+/* Physical memory of the virtual memory API, by handle. Owns the handles: each is counted once,
+ * from its creation until neither a reference nor a mapping is left. Such a handle stays as a
+ * zombie until its value is given out again: a retain that was on its way may still revive it.
+ * Zombies are few: the oldest go first. */
 #include <string.h>
 
 #include "model/model_private.h"
@@ -60,7 +61,8 @@ static void become_zombie(struct model *m, struct handle *handle)
 		drop_zombie(m, m->handles.zombie_first);
 }
 
-void handle_settle(struct model *m, struct handle *handle, enum change change, const struct event *e)
+void handle_settle(struct model *m, struct handle *handle, enum change change,
+		   const struct event *e)
 {
 	bool is_held = handle->references || handle->mapping_count;
 	if (is_held == handle->is_held)

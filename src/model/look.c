@@ -1,5 +1,5 @@
-/* What the model tells. Owns nothing: the answers lie in the model and are made anew at every look, from the frozen
- * figures once the program's own code had ended. */
+/* What the model tells. Owns nothing: the answers lie in the model and are made anew at every look,
+ * from the frozen figures once the program's own code had ended. */
 #include "model/model_private.h"
 
 const struct model_totals *model_totals(const struct model *m)
@@ -42,7 +42,8 @@ uint64_t model_pytorch_live_bytes(const struct model *m, unsigned ordinal)
 
 /* ---------- owners ---------- */
 
-/* The largest at the peak of those that come after `previous`; UINT32_MAX: of all. UINT32_MAX when none is left. */
+/* The largest at the peak of those that come after `previous`; UINT32_MAX: of all. UINT32_MAX when
+ * none is left. */
 static uint32_t next_owner(const struct device *d, uint32_t previous)
 {
 	uint32_t best = UINT32_MAX;
@@ -81,9 +82,10 @@ const struct model_owner *model_owner(const struct model *m, unsigned ordinal, u
 
 /* ---------- stacks ---------- */
 
-size_t model_stacks_at_peak(const struct model *m, unsigned ordinal, struct model_share *rows, size_t capacity)
+size_t model_stacks_at_peak(const struct model *m, unsigned ordinal, struct model_share *rows,
+			    size_t capacity)
 {
-	struct picker picker = { .rows = rows, .capacity = capacity };
+	struct picker picker = {.rows = rows, .capacity = capacity};
 	struct device *d = find_device(m, ordinal);
 	const struct composition *c = d ? device_composition(d) : NULL;
 	for (uint32_t i = 0; c && i < c->share_count; i++) {
@@ -95,9 +97,10 @@ size_t model_stacks_at_peak(const struct model *m, unsigned ordinal, struct mode
 	return picker_finish(&picker);
 }
 
-static size_t snapshot_rows(const struct snapshot *snapshot, struct model_share *rows, size_t capacity)
+static size_t snapshot_rows(const struct snapshot *snapshot, struct model_share *rows,
+			    size_t capacity)
 {
-	struct picker picker = { .rows = rows, .capacity = capacity };
+	struct picker picker = {.rows = rows, .capacity = capacity};
 	for (uint32_t i = 0; i < snapshot->count; i++) {
 		const struct model_share *row = &snapshot->rows[i];
 		picker_offer(&picker, row->stack, row->bytes, row->count);
@@ -105,9 +108,10 @@ static size_t snapshot_rows(const struct snapshot *snapshot, struct model_share 
 	return picker_finish(&picker);
 }
 
-size_t model_stacks_now(const struct model *m, unsigned ordinal, struct model_share *rows, size_t capacity)
+size_t model_stacks_now(const struct model *m, unsigned ordinal, struct model_share *rows,
+			size_t capacity)
 {
-	struct picker picker = { .rows = rows, .capacity = capacity };
+	struct picker picker = {.rows = rows, .capacity = capacity};
 	struct device *d = find_device(m, ordinal);
 	if (d && m->is_frozen)
 		return snapshot_rows(&d->frozen_stacks, rows, capacity);
@@ -127,7 +131,8 @@ const struct model_oom *model_oom(const struct model *m, size_t index)
 	return index < m->oom_count ? &m->ooms[index]->oom : NULL;
 }
 
-size_t model_stacks_at_oom(const struct model *m, size_t index, struct model_share *rows, size_t capacity)
+size_t model_stacks_at_oom(const struct model *m, size_t index, struct model_share *rows,
+			   size_t capacity)
 {
 	return index < m->oom_count ? snapshot_rows(&m->ooms[index]->stacks, rows, capacity) : 0;
 }

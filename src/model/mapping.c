@@ -1,6 +1,7 @@
-/* Where physical memory shows, and reserved address space. Owns mappings, which lie in the index of device addresses
- * beside the regions, and reservations. A segment of PyTorch's expandable kind is a run of mappings without a gap in
- * one reservation: each mapping knows whether it goes on where the one before it ends. */
+/* Where physical memory shows, and reserved address space. Owns mappings, which lie in the index of
+ * device addresses beside the regions, and reservations. A segment of PyTorch's expandable kind is
+ * a run of mappings without a gap in one reservation: each mapping knows whether it goes on where
+ * the one before it ends. */
 #include "model/model_private.h"
 
 static struct mapping *mapping_of(struct span *span)
@@ -27,7 +28,8 @@ static struct mapping *mapping_at(struct model *m, uint64_t address)
 
 static bool can_join(struct model *m, const struct mapping *left, const struct mapping *right)
 {
-	return left && left->is_counted && right->is_counted && left->span.end == right->span.start &&
+	return left && left->is_counted && right->is_counted &&
+	       left->span.end == right->span.start &&
 	       left->handle->memory.slot == right->handle->memory.slot &&
 	       !ranges_at(&m->handles.reservations, right->span.start);
 }
@@ -69,8 +71,8 @@ void mapping_count_cache(struct model *m, struct mapping *mapping, enum change c
 
 /* ---------- mappings ---------- */
 
-static void attach(struct model *m, struct mapping *mapping, struct handle *handle, enum change change,
-		   const struct event *e)
+static void attach(struct model *m, struct mapping *mapping, struct handle *handle,
+		   enum change change, const struct event *e)
 {
 	mapping->handle = handle;
 	mapping->handle_born = handle->memory.born;
@@ -117,7 +119,7 @@ void mapping_note_map(struct model *m, const struct event *e)
 	struct mapping *mapping = model_new(m, sizeof *mapping);
 	if (!mapping)
 		return;
-	mapping->span = (struct span){ e->address, e->address + e->bytes, SPAN_MAPPING };
+	mapping->span = (struct span){e->address, e->address + e->bytes, SPAN_MAPPING};
 	mapping->handle_address = e->extra;
 	insert(m, mapping, e);
 	struct handle *handle = handle_find(m, e->extra);
@@ -184,7 +186,7 @@ void reservation_note_reserve(struct model *m, const struct event *e)
 	struct span *span = model_new(m, sizeof *span);
 	if (!span)
 		return;
-	*span = (struct span){ e->address, e->address + e->bytes, SPAN_RESERVATION };
+	*span = (struct span){e->address, e->address + e->bytes, SPAN_RESERVATION};
 	reservation_keep(m, span);
 }
 

@@ -1,5 +1,5 @@
-/* What a change of driver memory means for every figure. The one place where reserved, owners, allocated and
- * PyTorch's own figures are changed by memory, so that they can never disagree. */
+/* What a change of driver memory means for every figure. The one place where reserved, owners,
+ * allocated and PyTorch's own figures are changed by memory, so that they can never disagree. */
 #include "model/model_private.h"
 
 static uint8_t role_of(const struct memory *memory)
@@ -53,7 +53,8 @@ static void change_pytorch(struct device *d, const struct memory *memory, enum c
 	}
 }
 
-void memory_change(struct model *m, struct memory *memory, enum change change, const struct event *e)
+void memory_change(struct model *m, struct memory *memory, enum change change,
+		   const struct event *e)
 {
 	if (memory->slot == SLOT_HOST) {
 		change_host(m, change, memory->bytes);
@@ -73,8 +74,8 @@ void memory_change(struct model *m, struct memory *memory, enum change change, c
 		device_note_peak(d, e, memory);
 }
 
-/* That it was counted as allocated until now is undone as far as that goes: if it made the peak, as it does when
- * the block follows at once, the peak is revoked; a peak that came later keeps it. */
+/* That it was counted as allocated until now is undone as far as that goes: if it made the peak, as
+ * it does when the block follows at once, the peak is revoked; a peak that came later keeps it. */
 void memory_become_cache(struct model *m, struct memory *memory)
 {
 	struct device *d = memory->slot == SLOT_HOST ? NULL : device_of(m, memory->slot);

@@ -1,5 +1,5 @@
-/* Bytes and calls of one kind of memory. Sums are modulo 2^64 and so always undo exactly; a single allocation is
- * at most BYTES_MAX, so that only a made-up trace can wrap one. */
+/* Bytes and calls of one kind of memory. Sums are modulo 2^64 and so always undo exactly; a single
+ * allocation is at most BYTES_MAX, so that only a made-up trace can wrap one. */
 #include "model/model_private.h"
 
 uint64_t bytes_change(uint64_t bytes, enum change change, uint64_t by)

@@ -1,6 +1,7 @@
-/* The model's door: takes events in ticket order and hands each to the file that knows what it means. Owns the arena
- * and what an event may say: ids that are not defined become "unknown", sizes that cannot be are counted and left
- * out. Must never do I/O, exit, or keep a pointer into an event. */
+/* The model's door: takes events in ticket order and hands each to the file that knows what it
+ * means. Owns the arena and what an event may say: ids that are not defined become "unknown", sizes
+ * that cannot be are counted and left out. Must never do I/O, exit, or keep a pointer into an
+ * event. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ void *model_new(struct model *m, size_t bytes)
 	return at;
 }
 
-int model_grow(struct model *m, void *array, uint32_t *capacity, uint32_t wanted, size_t entry_bytes)
+int model_grow(struct model *m, void *array, uint32_t *capacity, uint32_t wanted,
+	       size_t entry_bytes)
 {
 	uint32_t fresh = *capacity * 2 > 16 ? *capacity * 2 : 16;
 	void *old;

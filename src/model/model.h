@@ -121,7 +121,9 @@ const struct model_owner *model_owner(const struct model *, unsigned ordinal, un
 size_t model_stacks_at_peak(const struct model *, unsigned ordinal, struct model_share *rows, size_t capacity);
 size_t model_stacks_now(const struct model *, unsigned ordinal, struct model_share *rows, size_t capacity);
 
-size_t model_oom_count(const struct model *); /* of those that are described, <= MODEL_OOMS_MAX */
+/* Of those that are described, <= MODEL_OOMS_MAX, in the order in which they became certain: an index
+ * never changes its meaning. */
+size_t model_oom_count(const struct model *);
 const struct model_oom *model_oom(const struct model *, size_t index);
 size_t model_stacks_at_oom(const struct model *, size_t index, struct model_share *rows, size_t capacity);
 size_t model_memory_bytes(const struct model *);

@@ -1,5 +1,6 @@
-/* What the files of the model share, grouped by the file that defines it. Handlers of an event return nothing:
- * when memory is out they set model.failed and leave; from then on the model refuses every event. */
+/* What the files of the model share, grouped by the file that defines it. Handlers of an event
+ * return nothing: when memory is out they set model.failed and leave; from then on the model
+ * refuses every event. */
 #ifndef MT_MODEL_PRIVATE_H
 #define MT_MODEL_PRIVATE_H
 
@@ -55,11 +56,13 @@ struct snapshot { /* a copy of the shares at one moment */
 	uint32_t count;
 };
 
-void composition_change(struct model *, struct composition *, enum change, uint32_t stack, uint64_t bytes);
+void composition_change(struct model *, struct composition *, enum change, uint32_t stack,
+			uint64_t bytes);
 bool composition_is_at_peak(const struct composition *); /* higher than ever before */
 /* `memory` may turn out not to belong here at the next event; NULL: cannot. */
 void composition_set_peak(struct composition *, const struct model_peak *, const void *memory);
-void composition_revoke(struct composition *, const void *memory); /* undoes set_peak if still possible */
+/* Undoes set_peak if that is still possible. */
+void composition_revoke(struct composition *, const void *memory);
 void composition_snapshot(struct model *, const struct composition *, struct snapshot *);
 void snapshot_release(struct model *, struct snapshot *);
 
@@ -75,7 +78,7 @@ size_t picker_finish(struct picker *); /* sorts */
 
 /* ---------- owner.c: whose a stack is ---------- */
 
-enum { OWNER_UNKNOWN, OWNER_PYTORCH, OWNER_FIRST_OTHER };
+enum { OWNER_UNKNOWN, OWNER_PYTORCH };
 
 struct stack_facts {
 	uint16_t owner;
@@ -84,7 +87,8 @@ struct stack_facts {
 
 int owners_init(struct model *);
 const struct stack_facts *stack_facts(struct model *, uint32_t stack); /* never NULL */
-bool stacks_have_same_python(const struct model *, uint32_t, uint32_t); /* true also if one is unknown */
+/* True also if one is unknown. */
+bool stacks_have_same_python(const struct model *, uint32_t, uint32_t);
 
 /* ---------- device.c: the figures of a device ---------- */
 
@@ -111,8 +115,8 @@ struct device_figures { /* what is frozen when the program's own code ends */
 struct device {
 	uint8_t slot;
 	bool has_blocks, has_async, free_known;
-	struct composition whole; /* all driver memory: is `allocated` as long as there are no blocks */
-	struct composition allocated; /* blocks, and driver memory that is not a caching allocator's */
+	struct composition whole;     /* all driver memory: told as long as there are no blocks */
+	struct composition allocated; /* blocks, and memory that is not a caching allocator's */
 	struct device_figures now, frozen;
 	struct meter frozen_allocated;
 	struct snapshot frozen_stacks;
@@ -126,9 +130,10 @@ struct device {
 
 struct device *device_of(struct model *, uint8_t ordinal); /* NULL: the host, or out of memory */
 uint8_t device_slot(uint8_t ordinal);
-void device_has_blocks(struct device *); /* from the first block event on */
+void device_has_blocks(struct device *);                 /* from the first block event on */
 struct composition *device_composition(struct device *); /* the one that is shown */
-void device_change_owner(struct model *, struct device *, uint16_t owner, enum change, uint64_t bytes);
+void device_change_owner(struct model *, struct device *, uint16_t owner, enum change,
+			 uint64_t bytes);
 /* To be called at the end of an event that added to a composition. */
 void device_note_peak(struct device *, const struct event *, const void *memory);
 void device_note_meminfo(struct model *, const struct event *);
@@ -154,7 +159,8 @@ struct memory { /* what regions and handles have in common */
 };
 
 void memory_init(struct model *, struct memory *, const struct event *);
-/* Every figure that a change of driver memory touches. Bytes of physical handles are no cache until mapped. */
+/* Every figure that a change of driver memory touches. Bytes of physical handles are no cache until
+ * mapped. */
 void memory_change(struct model *, struct memory *, enum change, const struct event *);
 /* A block landed in it: it is the caching allocator's from now on. */
 void memory_become_cache(struct model *, struct memory *);
@@ -168,7 +174,8 @@ struct region {
 	struct memory memory;
 };
 
-struct regions { /* spaces whose addresses have nothing to do with each other */
+/* Spaces whose addresses have nothing to do with each other. */
+struct regions {
 	struct ranges device; /* regions and mappings; a block may lie in any */
 	struct ranges arrays; /* their addresses are handles */
 	struct ranges host;   /* pinned and registered */
@@ -186,11 +193,11 @@ void regions_note_landing(struct model *, const struct event *); /* of a block *
 
 struct mapping {
 	struct span span;
-	bool is_counted;  /* in pytorch_reserved */
-	bool was_counted; /* when it was unmapped */
-	bool is_joined;  /* it goes on where the mapping before it ends: one segment */
+	bool is_counted;       /* in pytorch_reserved */
+	bool was_counted;      /* when it was unmapped */
+	bool is_joined;        /* it goes on where the mapping before it ends: one segment */
 	struct handle *handle; /* NULL: unknown */
-	struct mapping *previous, *next; /* of the handle, or of struct undo */
+	struct mapping *previous, *next;      /* of the handle, or of struct undo */
 	uint64_t handle_address, handle_born; /* to find it again after an unmap that failed */
 };
 
@@ -207,7 +214,7 @@ struct handle {
 struct handles {
 	struct handle *table;
 	struct handle *zombie_first, *zombie_last; /* oldest, newest */
-	uint32_t zombie_count, held_count;
+	uint32_t zombie_count;
 	struct ranges reservations;
 };
 
@@ -224,10 +231,11 @@ void handle_become_cache(struct model *, struct handle *);
 void mapping_note_map(struct model *, const struct event *);
 void mapping_note_unmap(struct model *, const struct event *);
 void mapping_keep(struct model *, struct mapping *, const struct event *);
-void mapping_remove(struct model *, struct mapping *, const struct event *); /* does not free the struct */
+/* From the tables; the struct stays until mapping_drop(). */
+void mapping_remove(struct model *, struct mapping *, const struct event *);
 void mapping_drop(struct model *, struct mapping *);
 void mapping_detach(struct model *, struct mapping *, const struct event *); /* from its handle */
-void mapping_count_cache(struct model *, struct mapping *, enum change); /* and the segments */
+void mapping_count_cache(struct model *, struct mapping *, enum change);     /* and the segments */
 void reservation_note_reserve(struct model *, const struct event *);
 void reservation_note_release(struct model *, const struct event *);
 void reservation_keep(struct model *, struct span *);
@@ -243,7 +251,7 @@ struct pool {
 };
 
 void pool_note(struct model *, const struct event *);
-void pool_keep(struct model *, uint64_t address); /* its destruction failed */
+void pool_keep(struct model *, uint64_t address);          /* its destruction failed */
 uint8_t pool_device(struct model *, const struct event *); /* of a stream-ordered allocation */
 void pool_note_tensor(struct device *, enum change, uint64_t bytes);
 
@@ -261,27 +269,32 @@ void block_note_free(struct model *, const struct event *);
 
 /* ---------- thread.c: what a thread did lately; undo ---------- */
 
-struct trial { /* since the thread's last block event: what may be the inside of one call of PyTorch's malloc */
+/* Since the thread's last block event: what may be the inside of one call of PyTorch's malloc. */
+struct trial {
 	bool is_active;
 	uint8_t slot;
-	bool free_known, has_obtained; /* has_obtained: cache memory, after the last failure or free */
-	uint32_t failed_calls;         /* of PyTorch's */
+	bool has_obtained;         /* cache memory, after the last failure or free */
+	bool is_beyond_collection; /* gave back what garbage collection would not */
+	uint32_t failed_calls;     /* of PyTorch's */
+	uint64_t driver_bytes;     /* of the last of them */
 	uint32_t flush_stack, obtained_stack;
-	uint64_t driver_bytes; /* of the last failed call */
-	uint64_t pending_bytes, pending_cache_bytes; /* given back: in all, and of pytorch_reserved */
-	uint64_t smallest_bytes;                     /* of what was given back */
-	uint64_t free_bytes, total_bytes;            /* read from the device; free: before what was given back */
+	uint64_t pending_bytes;              /* given back */
+	uint64_t pending_cache_bytes;        /* of pytorch_reserved */
+	uint64_t smallest_bytes, last_bytes; /* the smallest and the last that was given back */
+	bool free_known;                     /* the device was asked */
+	uint64_t free_bytes;                 /* less what was given back before it answered */
+	uint64_t total_bytes;
 };
 
 struct undo { /* of the thread's last free */
-	bool is_set, was_unknown;
+	bool is_set;
+	bool was_unknown; /* it freed nothing that we know */
+	bool has_handle;
 	uint8_t what;
-	uint64_t sequence, address;
-	struct region *region;
+	uint64_t sequence, address, handle_born;
+	struct region *region; /* what it removed */
 	struct span *reservation;
 	struct mapping *mappings;
-	uint64_t handle_born;
-	bool has_handle;
 	uint64_t pending_bytes, pending_cache_bytes;
 };
 
@@ -295,7 +308,8 @@ struct thread {
 	struct undo undo;
 };
 
-struct thread *thread_of(struct model *, uint32_t id); /* never NULL after model_apply() took the event */
+/* Never NULL for the thread of an event that model_apply() took. */
+struct thread *thread_of(struct model *, uint32_t id);
 int threads_reserve(struct model *, uint32_t id);
 struct undo *undo_begin(struct model *, const struct event *); /* of the free that is being noted */
 void undo_note_failed(struct model *, const struct event *);
@@ -303,13 +317,15 @@ void note_unknown_free(struct model *, const struct event *);
 
 /* ---------- trial.c: retries; oom.c: running out ---------- */
 
-/* Memory was given back by the event's thread: in all, and of it (vmm: apart from it) reserved by PyTorch. */
+/* Memory was given back by the event's thread: in all, and of it (vmm: apart from it) reserved by
+ * PyTorch. */
 void trial_note_freed(struct model *, const struct memory *, uint64_t bytes, uint64_t cache_bytes,
 		      const struct event *);
 void trial_note_obtained(struct model *, const struct memory *, const struct event *);
 void trial_note_failure(struct model *, const struct event *);
 void trial_note_meminfo(struct model *, const struct event *);
-bool trial_was_retry(const struct model *, const struct trial *, uint8_t slot);
+bool trial_was_retry(const struct model *, const struct trial *, uint8_t slot,
+		     uint64_t block_bytes);
 void trial_end(struct thread *, const struct event *); /* at a block event */
 
 struct suspect { /* a failure that may be an OOM; later one that is */
@@ -351,7 +367,9 @@ struct model {
 };
 
 void *model_new(struct model *, size_t bytes); /* NULL: failed */
-/* Makes an array hold index `wanted`, at least doubling; new entries are zero. 0 or -ENOMEM (failed). */
-int model_grow(struct model *, void *array, uint32_t *capacity, uint32_t wanted, size_t entry_bytes);
+/* Makes an array hold index `wanted`, at least doubling; new entries are zero. 0 or -ENOMEM
+ * (failed). */
+int model_grow(struct model *, void *array, uint32_t *capacity, uint32_t wanted,
+	       size_t entry_bytes);
 
 #endif

@@ -1,7 +1,8 @@
-/* Running out of memory. Owns the OOMs that are described, and the failures that may become one. PyTorch says so
- * itself; with its cudaMallocAsync backend a failure after which it asks the device what is free is one; of anybody
- * else a failing call is only suspected: programs probe, and back off. It becomes an OOM when its thread obtains no
- * device memory within its next PATIENCE events, or until the end. Failures in a row are one, told as the first. */
+/* Running out of memory. Owns the OOMs that are described, and the failures that may become one.
+ * PyTorch says so itself; with its cudaMallocAsync backend a failure after which it asks the device
+ * what is free is one; of anybody else a failing call is only suspected: programs probe, and back
+ * off. It becomes an OOM when its thread obtains no device memory within its next PATIENCE events,
+ * or until the end. Failures in a row are one, told as the first. */
 #include "model/model_private.h"
 
 #define PATIENCE 10000
@@ -14,22 +15,13 @@ static void release_suspect(struct model *m, struct suspect *suspect)
 	arena_free(m->arena, suspect, sizeof *suspect);
 }
 
-/* Keeps them in the order of their events. */
-static void describe_oom(struct model *m, struct suspect *suspect)
-{
-	uint32_t at = m->oom_count++;
-	for (; at && m->ooms[at - 1]->oom.sequence > suspect->oom.sequence; at--)
-		m->ooms[at] = m->ooms[at - 1];
-	m->ooms[at] = suspect;
-}
-
 static void confirm(struct model *m, struct suspect *suspect)
 {
 	struct device *d = device_of(m, (uint8_t)suspect->oom.device);
 	if (d)
 		d->ooms++;
 	if (m->oom_count < MODEL_OOMS_MAX)
-		describe_oom(m, suspect);
+		m->ooms[m->oom_count++] = suspect;
 	else
 		release_suspect(m, suspect);
 }
@@ -40,7 +32,8 @@ static uint64_t total_bytes(const struct model *m, const struct device *d)
 	return d->total_bytes || !definition ? d->total_bytes : definition->total_bytes;
 }
 
-/* The state as it is at `e`; the composition is only copied while there is room to describe another. */
+/* The state as it is at `e`; the composition is only copied while there is room to describe
+ * another. */
 static struct suspect *suspect_create(struct model *m, struct device *d, const struct event *e)
 {
 	struct suspect *suspect = model_new(m, sizeof *suspect);
@@ -76,8 +69,9 @@ static void set_device_info(struct suspect *suspect, uint64_t free_bytes, uint64
 
 static bool is_device_space(enum memtrace_space space)
 {
-	return space == MEMTRACE_SPACE_DEVICE || space == MEMTRACE_SPACE_STREAM || space == MEMTRACE_SPACE_VMM ||
-	       space == MEMTRACE_SPACE_MANAGED || space == MEMTRACE_SPACE_ARRAY;
+	return space == MEMTRACE_SPACE_DEVICE || space == MEMTRACE_SPACE_STREAM ||
+	       space == MEMTRACE_SPACE_VMM || space == MEMTRACE_SPACE_MANAGED ||
+	       space == MEMTRACE_SPACE_ARRAY;
 }
 
 void oom_note_failure(struct model *m, const struct event *e)

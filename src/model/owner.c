@@ -1,6 +1,6 @@
-/* Whose a stack is, worked out once a stack: a name for the first module on it that is not CUDA's own. Owns the
- * table of names, whose indices the rest of the model uses. Must never trust an id beyond what the definitions
- * hold. */
+/* Whose a stack is, worked out once a stack: a name for the first module on it that is not CUDA's
+ * own. Owns the table of names, whose indices the rest of the model uses. Must never trust an id
+ * beyond what the definitions hold. */
 #include <string.h>
 
 #include "model/model_private.h"
@@ -10,9 +10,9 @@
 static const struct known_library {
 	const char *part, *owner;
 } known_libraries[] = {
-	{ "libc10_cuda", "pytorch" }, { "libnccl", "nccl" },	     { "libcublas", "cublas" },
-	{ "libcudnn", "cudnn" },      { "libcusparse", "cusparse" }, { "libcusolver", "cusolver" },
-	{ "libcufft", "cufft" },      { "libcurand", "curand" },
+	{"libc10_cuda", "pytorch"}, {"libnccl", "nccl"},         {"libcublas", "cublas"},
+	{"libcudnn", "cudnn"},      {"libcusparse", "cusparse"}, {"libcusolver", "cusolver"},
+	{"libcufft", "cufft"},      {"libcurand", "curand"},
 };
 
 /* Bytes of `file` that name its owner: without a version suffix. 0: take "program". */
@@ -43,8 +43,8 @@ static uint16_t owner_add(struct model *m, const char *name, size_t bytes)
 	if (m->owner_count == OWNERS_MAX)
 		return OWNER_UNKNOWN;
 	char *copy = model_new(m, bytes + 1);
-	if (!copy ||
-	    model_grow(m, &m->owner_names, &m->owner_capacity, m->owner_count, sizeof *m->owner_names))
+	if (!copy || model_grow(m, &m->owner_names, &m->owner_capacity, m->owner_count,
+				sizeof *m->owner_names))
 		return OWNER_UNKNOWN;
 	memcpy(copy, name, bytes);
 	m->owner_names[m->owner_count] = copy;
@@ -81,7 +81,8 @@ static uint16_t owner_of_module(struct model *m, uint32_t id)
 	return (uint16_t)(m->owner_of_module[id] - 1);
 }
 
-static bool has_python_function(const struct model *m, const struct def_stack *stack, const char *name)
+static bool has_python_function(const struct model *m, const struct def_stack *stack,
+				const char *name)
 {
 	for (uint32_t i = 0; i < stack->python_count; i++) {
 		const struct def_python_frame *frame = defs_python_frame(m->defs, stack->python[i]);

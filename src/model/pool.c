@@ -1,18 +1,21 @@
-/* Pools of stream-ordered memory. How a pool grows is the driver's secret and nothing here guesses it: only what the
- * program itself reads from a pool is told. Owns the table of pools, which says on which device each is and whether
- * it may be the one that PyTorch uses. */
+/* Pools of stream-ordered memory. How a pool grows is the driver's secret and nothing here guesses
+ * it: only what the program itself reads from a pool is told. Owns the table of pools, which says
+ * on which device each is and whether it may be the one that PyTorch uses. */
 #include <string.h>
 
 #include "model/model_private.h"
 
 enum attribute { /* CUmemPool_attribute, cudaMemPoolAttr */
-	RESERVED_CURRENT = 5,
-	RESERVED_HIGH,
-	USED_CURRENT,
-	USED_HIGH
+		 RESERVED_CURRENT = 5,
+		 RESERVED_HIGH,
+		 USED_CURRENT,
+		 USED_HIGH
 };
 
-enum created { CREATED_OWN = 0, CREATED_DEFAULT = 1 /* others: a device's current pool, whichever it is */ };
+enum created {
+	CREATED_OWN = 0,
+	CREATED_DEFAULT = 1 /* others: a device's current pool, whichever it is */
+};
 
 static struct pool *find_pool(struct model *m, uint64_t address)
 {
@@ -31,8 +34,8 @@ static struct pool *add_pool(struct model *m, uint64_t address)
 	return m->failed ? NULL : pool;
 }
 
-/* A value is given out again after a pool was destroyed, so the last word counts; but a program that only asks
- * for the current pool says nothing of where it came from. */
+/* A value is given out again after a pool was destroyed, so the last word counts; but a program
+ * that only asks for the current pool says nothing of where it came from. */
 static void note_create(struct model *m, const struct event *e)
 {
 	struct pool *pool = find_pool(m, e->address);
@@ -101,8 +104,8 @@ static void note_figure(struct pool_reads *reads, uint64_t attribute, uint64_t b
 	}
 }
 
-/* PyTorch reads the device's default pool. What the program reads from a pool that it made is no figure of
- * PyTorch's, unless PyTorch reads it. */
+/* PyTorch reads the device's default pool. What the program reads from a pool that it made is no
+ * figure of PyTorch's, unless PyTorch reads it. */
 static void note_read(struct model *m, const struct event *e)
 {
 	const struct pool *pool = find_pool(m, e->address);

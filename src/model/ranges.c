@@ -1,7 +1,7 @@
-/* Sorted ranges in two levels: leaves of up to LEAF_MAX spans, and one array that says where each leaf begins.
- * Owns the leaves, not the spans. Chosen over a tree because a look-up touches three cache lines and an insertion
- * moves at most 2 KiB; with 100,000 ranges the upper array is 12 KiB. Must never look into a span beyond its start:
- * overlap is the caller's business. */
+/* Sorted ranges in two levels: leaves of up to LEAF_MAX spans, and one array that says where each
+ * leaf begins. Owns the leaves, not the spans. Chosen over a tree because a look-up touches three
+ * cache lines and an insertion moves at most 2 KiB; with 100,000 ranges the upper array is 12 KiB.
+ * Must never look into a span beyond its start: overlap is the caller's business. */
 #include "model/ranges.h"
 
 #include <errno.h>
@@ -80,7 +80,8 @@ static int reserve_leaf(struct ranges *ranges, struct arena *arena)
 /* A new leaf at `index`; its spans and its first are still to be set. */
 static struct ranges_leaf *insert_leaf(struct ranges *ranges, struct arena *arena, size_t index)
 {
-	struct ranges_leaf *leaf = reserve_leaf(ranges, arena) ? NULL : arena_alloc(arena, sizeof *leaf);
+	struct ranges_leaf *leaf =
+		reserve_leaf(ranges, arena) ? NULL : arena_alloc(arena, sizeof *leaf);
 	if (!leaf)
 		return NULL;
 	size_t above = ranges->leaf_count++ - index;

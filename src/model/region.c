@@ -1,6 +1,7 @@
-/* Memory at an address: device, managed, stream-ordered, arrays, page-locked host memory. Owns the structs and the
- * three indexes. The space of a free is not trusted: cudaFree takes stream-ordered memory too. Must never keep two
- * regions that overlap: memory that is given out again was freed by something that we did not see. */
+/* Memory at an address: device, managed, stream-ordered, arrays, page-locked host memory. Owns the
+ * structs and the three indexes. The space of a free is not trusted: cudaFree takes stream-ordered
+ * memory too. Must never keep two regions that overlap: memory that is given out again was freed by
+ * something that we did not see. */
 #include "model/model_private.h"
 
 static struct ranges *index_of(struct model *m, enum memtrace_space space)
@@ -57,7 +58,8 @@ void regions_clear(struct model *m, uint64_t start, uint64_t end, const struct e
 	clear_range(m, &m->regions.device, start, end, e);
 }
 
-static void add_region(struct model *m, struct region *region, enum change change, const struct event *e)
+static void add_region(struct model *m, struct region *region, enum change change,
+		       const struct event *e)
 {
 	struct ranges *index = index_of(m, region->memory.space);
 	clear_range(m, index, region->span.start, region->span.end, e);

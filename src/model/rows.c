@@ -1,5 +1,6 @@
-/* The largest rows of a composition, in order. Owns no memory: the rows chosen so far are a heap in the caller's
- * array, its root the least of them. No qsort: glibc's calls malloc, which the traced program's thread may hold. */
+/* The largest rows of a composition, in order. Owns no memory: the rows chosen so far are a heap in
+ * the caller's array, its root the least of them. No qsort: glibc's calls malloc, which the traced
+ * program's thread may hold. */
 #include "model/model_private.h"
 
 static bool is_less(const struct model_share *a, const struct model_share *b)
@@ -37,7 +38,7 @@ static void sift_up(struct model_share *rows, size_t at)
 
 void picker_offer(struct picker *picker, uint32_t stack, uint64_t bytes, uint64_t count)
 {
-	struct model_share row = { bytes, count, stack };
+	struct model_share row = {bytes, count, stack};
 	if (!bytes)
 		return;
 	picker->count++;

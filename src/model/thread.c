@@ -1,6 +1,8 @@
-/* What a thread did lately, and the undoing of a free that failed. A free is noted before the call that frees, so
- * that another thread which is given the same address cannot be noted first; when the call fails, everything is put
- * back as it was. Owns struct thread and, until the thread's next free, what its last one removed. */
+/* What a thread did lately, and the undoing of a free that failed. A free is noted before the call
+ * that frees, so that another thread which is given the same address cannot be noted first; when
+ * the call fails, everything is put back as it was. A peak that other threads would have reached
+ * between the two is found at the second. Owns struct thread and, until the thread's next free,
+ * what its last one removed. */
 #include "model/model_private.h"
 
 int threads_reserve(struct model *m, uint32_t id)
@@ -32,7 +34,7 @@ static void clear_undo(struct model *m, struct undo *undo)
 	arena_free(m->arena, undo->reservation, sizeof *undo->reservation);
 	while ((mapping = take_mapping(undo)))
 		mapping_drop(m, mapping);
-	*undo = (struct undo){ 0 };
+	*undo = (struct undo){0};
 }
 
 struct undo *undo_begin(struct model *m, const struct event *e)
@@ -67,14 +69,15 @@ static void keep_memory(struct model *m, struct undo *undo, const struct event *
 		pool_keep(m, undo->address);
 }
 
-/* A name that is not that of the thread's last free: it was lost, and so there is nothing to undo. */
+/* A name that is not that of the thread's last free: it was lost, and so there is nothing to undo.
+ */
 void undo_note_failed(struct model *m, const struct event *e)
 {
 	struct thread *thread = thread_of(m, e->thread);
 	struct undo undo = thread->undo;
 	if (!undo.is_set || undo.sequence != e->extra)
 		return;
-	thread->undo = (struct undo){ 0 };
+	thread->undo = (struct undo){0};
 	m->totals.unknown_frees -= undo.was_unknown;
 	if (thread->trial.is_active) {
 		thread->trial.pending_bytes -= undo.pending_bytes;

@@ -167,13 +167,13 @@ static void expand_output(struct config *config, const char *template)
 		char buffer[512];
 		struct text line;
 		text_init_fixed(&line, buffer, sizeof buffer);
-		text_add(&line, "MEMTRACE_OUTPUT=");
-		text_add_escaped(&line, template);
 		if (unknown)
-			text_printf(&line, " has an unknown %%%c (%%p pid, %%r rank, %%h host, %%t start time)", unknown);
+			text_printf(&line, "MEMTRACE_OUTPUT has an unknown %%%c (known: %%p pid, %%r rank, %%h host, %%t start "
+				    "time)", unknown);
 		else
-			text_add(&line, " is too long");
-		text_add(&line, "; writing to memtrace.PID.mtrace in the working folder instead");
+			text_add(&line, "MEMTRACE_OUTPUT is too long");
+		text_add(&line, "; writing to memtrace.PID.mtrace in the working folder instead of ");
+		text_add_escaped(&line, template);
 		say(text_string(&line));
 	}
 	text_string(&text);

@@ -1,7 +1,7 @@
 /* Owns the consumer's side of the ring. The cursor is stored only after the event is in the window, so a kill
  * between the two costs nothing. A ticket that stays unpublished while later ones are (its thread was killed in
- * between, as by pthread_cancel) is given up after many rounds, not after a time: a stopped process must not
- * lose what its threads will publish when they go on. */
+ * between) is given up after five seconds of sleeps, not of the clock: a stopped process must not lose what its
+ * threads will publish when they go on. */
 #include "recorder/dump.h"
 
 #include <errno.h>
@@ -22,11 +22,12 @@
 
 #define PATIENCE_NS 200000000u
 #define WAIT_STEP_NS 50000
+#define WAIT_STEP_MAX_NS 3000000
 #define CURSOR_STRIDE 256   /* events between two stores of the cursor */
 #define BATCH_EVENTS 16384  /* before the thread looks at its orders again */
 #define SLEEP_MIN_NS 1000000u
 #define SLEEP_MAX_NS 100000000u
-#define HOLE_ROUNDS_MAX 100
+#define HOLE_MAX_NS 5000000000u
 #define THREAD_STACK_BYTES (512u << 10)
 #define STOP_WAIT_NS 2000000000u
 
@@ -116,10 +117,10 @@ static void take_event(struct session *session, struct event *ev)
 }
 
 /* True when the unpublished ticket at the cursor is to be skipped. */
-static bool hole_is_given_up(struct session *session, uint64_t head, bool is_last)
+static bool hole_is_given_up(struct session *session, bool is_last)
 {
 	struct dump *dump = &session->dump;
-	if (!is_last && (head - dump->cursor < 2 || ++dump->hole_rounds < HOLE_ROUNDS_MAX))
+	if (!is_last && dump->hole_ns < HOLE_MAX_NS)
 		return false;
 	session->writer.live->in_flight++;
 	return true;
@@ -136,10 +137,10 @@ static unsigned drain_some(struct session *session, uint64_t head, bool is_last)
 			struct event ev;
 			event_read(&ev, slot, dump->cursor);
 			take_event(session, &ev);
-		} else if (!hole_is_given_up(session, head, is_last)) {
+		} else if (!hole_is_given_up(session, is_last)) {
 			break;
 		}
-		dump->hole_rounds = 0;
+		dump->hole_ns = 0;
 		if (dump->cursor % CURSOR_STRIDE == 0)
 			__atomic_store_n(&live->consumed, dump->cursor + 1, __ATOMIC_RELEASE);
 	}
@@ -178,20 +179,33 @@ bool dump_is_waited_for(struct patience *patience)
 		dump_wake(session);
 	else
 		drain(session, false);
-	const struct timespec moment = { .tv_nsec = WAIT_STEP_NS };
-	nanosleep(&moment, NULL); /* not sched_yield: on few cores that starves the dump thread */
+	/* Not sched_yield, and longer each time: waiting threads must not starve the dump thread of a core. */
+	patience->step_ns = patience->step_ns ? patience->step_ns * 2 : WAIT_STEP_NS;
+	if (patience->step_ns > WAIT_STEP_MAX_NS)
+		patience->step_ns = WAIT_STEP_MAX_NS;
+	const struct timespec moment = { .tv_nsec = (long)patience->step_ns };
+	nanosleep(&moment, NULL);
 	return true;
 }
 
 /* ---------- the thread ---------- */
 
-static uint64_t rest(struct dump *dump, uint64_t ns)
+/* How long the cursor has stood still, a sleep counting for at most its own length: a stop counts little. */
+static void count_rest(struct dump *dump, uint64_t ns, uint64_t passed_ns)
 {
+	dump->hole_ns += passed_ns < ns ? passed_ns : ns;
+}
+
+static uint64_t rest(struct session *session, uint64_t ns)
+{
+	struct dump *dump = &session->dump;
+	uint64_t begun_ns = session_now(session);
 	uint32_t wakes = __atomic_load_n(&dump->wakes, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&dump->sleeping, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&dump->stop, __ATOMIC_SEQ_CST))
 		futex_wait(&dump->wakes, wakes, ns);
 	__atomic_store_n(&dump->sleeping, 0, __ATOMIC_SEQ_CST);
+	count_rest(dump, ns, session_now(session) - begun_ns);
 	return ns * 2 > SLEEP_MAX_NS ? SLEEP_MAX_NS : ns * 2;
 }
 
@@ -215,7 +229,7 @@ static void *dump_main(void *argument)
 		if (drain(session, false))
 			pause_ns = SLEEP_MIN_NS;
 		else
-			pause_ns = rest(dump, pause_ns);
+			pause_ns = rest(session, pause_ns);
 	}
 	__atomic_store_n(&dump->stopped, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &dump->stopped, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

@@ -19,7 +19,7 @@ struct dump {
 	uint64_t ooms_reported;
 	uint32_t half_order[2]; /* of the definitions window: what is read of which half */
 	uint64_t half_read[2];
-	unsigned hole_rounds;  /* how often the ticket at the cursor was found unpublished while others were */
+	uint64_t hole_ns;      /* slept since the cursor last moved */
 	bool framework_told, python_told;
 	bool is_threaded;
 	uint32_t stop;      /* set by the ending thread */
@@ -37,6 +37,7 @@ void dump_wake(struct session *);
 struct patience {
 	struct session *session;
 	uint64_t until_ns;
+	uint64_t step_ns;
 	uint64_t consumed;
 };
 /* Gives the dump thread a moment, or drains in its place. False: it has been too long. */

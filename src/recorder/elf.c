@@ -147,7 +147,7 @@ const char *elf_basename(const struct link_map *map)
 	return slash ? slash + 1 : map->l_name;
 }
 
-static bool is_self(const struct link_map *map)
+static const struct link_map *own_object(void)
 {
 	static const struct link_map *self;
 	const struct link_map *known = __atomic_load_n(&self, __ATOMIC_RELAXED);
@@ -155,7 +155,7 @@ static bool is_self(const struct link_map *map)
 		known = elf_object_of(&self_mark);
 		__atomic_store_n(&self, known, __ATOMIC_RELAXED);
 	}
-	return map == known;
+	return known;
 }
 
 static const struct link_map *first_object(void)
@@ -163,20 +163,25 @@ static const struct link_map *first_object(void)
 	return &_r_debug ? _r_debug.r_map : NULL;
 }
 
+static void *find_between(const struct link_map *from, const struct link_map *to, const char *name, const char *node)
+{
+	void *found = NULL;
+	for (const struct link_map *map = from; map && map != to && !found; map = map->l_next)
+		found = elf_find(map, name, node);
+	return found;
+}
+
 void *elf_find_anywhere(const char *name, const char *node)
 {
-	for (const struct link_map *map = first_object(); map; map = map->l_next) {
-		void *found = is_self(map) ? NULL : elf_find(map, name, node);
-		if (found)
-			return found;
-	}
-	return NULL;
+	const struct link_map *self = own_object();
+	void *found = self ? find_between(self->l_next, NULL, name, node) : NULL;
+	return found ? found : find_between(first_object(), self, name, node);
 }
 
 void *elf_find_in(const char *prefix, const char *name, const char *node)
 {
 	for (const struct link_map *map = first_object(); map; map = map->l_next) {
-		if (strncmp(elf_basename(map), prefix, strlen(prefix)) != 0 || is_self(map))
+		if (strncmp(elf_basename(map), prefix, strlen(prefix)) != 0 || map == own_object())
 			continue;
 		void *found = elf_find(map, name, node);
 		if (found)

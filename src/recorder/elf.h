@@ -11,7 +11,8 @@
  * Data, undefined and local symbols never match functions' names here, so they are not told apart. */
 void *elf_find(const struct link_map *, const char *name, const char *node);
 
-/* The first loaded object, in load order and without ourselves, that defines it. */
+/* The first loaded object that defines it, in load order from behind ourselves on, as RTLD_NEXT would have it: a
+ * library preloaded before us has had its turn and leads back to us. Only then those before us. */
 void *elf_find_anywhere(const char *name, const char *node);
 
 /* The same, only in objects whose file name begins with `prefix` ("libcuda.so"). */

@@ -169,7 +169,7 @@ static void report_facts(const struct session *session, struct summary_facts *fa
 					 .duration_ns = session_now(session),
 					 .file_bytes = writer_file_bytes(&session->writer),
 					 .events = session->dump.cursor - live->in_flight,
-					 .lost = live->lost,
+					 .lost = live->lost + live->unwritten,
 					 .in_flight = live->in_flight,
 					 .stacks_lost = live->stacks_lost,
 					 .disagreements = live->disagreements,

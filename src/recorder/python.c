@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "recorder/elf.h"
+#include "recorder/id_table.h"
 #include "recorder/python_private.h"
 #include "recorder/say.h"
 #include "recorder/unwind.h"
@@ -49,23 +50,27 @@ static int read_version(void)
 
 static bool find_symbols(void)
 {
-	void *(*main_interpreter)(void) = elf_find_anywhere("PyInterpreterState_Main", NULL);
 	python.is_finalizing = elf_find_anywhere("Py_IsFinalizing", NULL);
 	if (!python.is_finalizing)
 		python.is_finalizing = elf_find_anywhere("_Py_IsFinalizing", NULL);
 	python.code_type = elf_find_anywhere("PyCode_Type", NULL);
 	python.text_type = elf_find_anywhere("PyUnicode_Type", NULL);
 	python.bytes_type = elf_find_anywhere("PyBytes_Type", NULL);
-	python.main_interpreter = main_interpreter ? main_interpreter() : NULL;
 	return python.is_finalizing && python.code_type && python.text_type && python.bytes_type;
 }
 
-/* The thread state that the walk starts from must look like one of this version. */
-static bool thread_state_checks_out(void)
+/* Whatever can be had without the GIL must look like this version: what the interpreter says of itself, and the
+ * thread state that the walk starts from. */
+static bool checks_out(const struct python_layout *layout, const void *runtime)
 {
-	uintptr_t state = (uintptr_t)python.thread_state();
-	return !state || !python.main_interpreter ||
-	       load_pointer(state, THREAD_INTERPRETER) == (uintptr_t)python.main_interpreter;
+	const void *type_type = elf_find_anywhere("PyType_Type", NULL);
+	void *(*interpreter_of)(void *) = elf_find_anywhere("PyThreadState_GetInterpreter", NULL); /* 3.9 on */
+	if (!find_symbols() || !python_layout_agrees(layout, runtime) ||
+	    !python_layout_agrees_with_type(layout, python.code_type, type_type))
+		return false;
+	void *state = python.thread_state();
+	return !state || !interpreter_of ||
+	       load_pointer((uintptr_t)state, THREAD_INTERPRETER) == (uintptr_t)interpreter_of(state);
 }
 
 void python_find(void)
@@ -81,7 +86,7 @@ void python_find(void)
 	const struct python_layout *layout = python_layout_find(minor, python_layout_is_free_threaded(runtime));
 	if (!layout)
 		refuse("its frames are not known to this version of memtrace");
-	else if (!python_layout_agrees(layout, runtime) || !find_symbols() || !thread_state_checks_out())
+	else if (!checks_out(layout, runtime))
 		refuse("its structures are not as expected");
 	else {
 		unwind_set_interpreter((uintptr_t)elf_find_anywhere("_PyEval_EvalFrameDefault", NULL));
@@ -101,15 +106,40 @@ bool python_is_finalizing(void)
 
 /* ---------- the walk ---------- */
 
-/* What changes when another code object is given the same address. */
+static uint64_t last_bytes(const char *data, size_t bytes)
+{
+	uint64_t last;
+	memcpy(&last, data + bytes - sizeof last, sizeof last); /* of fewer than 8: with what lies before the data */
+	return last;
+}
+
+static uint64_t mark_of_text(const struct python_layout *layout, uintptr_t text)
+{
+	size_t length = load_pointer(text, layout->text_length);
+	uint32_t state = (uint32_t)load_int(text, layout->text_state);
+	bool is_ascii = state >> layout->text_ascii_bit & 1;
+	const char *data = (const char *)text + (is_ascii ? layout->text_ascii : layout->text_compact);
+	return id_mix(text ^ length, last_bytes(data, length * (state >> layout->text_kind_bit & 7)));
+}
+
+static uint64_t mark_of_lines(const struct python_layout *layout, uintptr_t lines)
+{
+	size_t bytes = load_pointer(lines, layout->bytes_size);
+	const char *data = (const char *)lines + layout->bytes_data;
+	return id_mix(id_mix(lines ^ bytes, last_bytes(data, bytes)), last_bytes(data, bytes / 2));
+}
+
+/* Tells a code object from another that is given the same address later: exec in a loop gives every part of it the
+ * same address again. 3.12 on, each has a number of its own; before, the contents have to tell them apart. */
 static uint64_t guard_of(const struct python_layout *layout, uintptr_t code)
 {
 	uint64_t guard = (uint32_t)load_int(code, layout->code_first_line);
-	guard ^= load_pointer(code, layout->code_name) * 0x9E3779B97F4A7C15u;
-	guard ^= load_pointer(code, layout->code_lines);
-	return layout->code_version == PYTHON_ABSENT ?
-		       guard :
-		       guard ^ (uint64_t)(uint32_t)load_int(code, layout->code_version) << 32;
+	if (layout->code_version != PYTHON_ABSENT)
+		return id_mix(guard | (uint64_t)(uint32_t)load_int(code, layout->code_version) << 32,
+			      load_pointer(code, layout->code_lines) ^ load_pointer(code, layout->code_file));
+	guard = id_mix(guard, mark_of_text(layout, load_pointer(code, layout->code_file)));
+	guard = id_mix(guard, mark_of_text(layout, load_pointer(code, python_name_offset(layout))));
+	return id_mix(guard, mark_of_lines(layout, load_pointer(code, layout->code_lines)));
 }
 
 /* Up to 3.10: a list of frame objects, each the only one of its evaluation loop. */

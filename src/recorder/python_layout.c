@@ -1,5 +1,5 @@
 /* Owns the offsets, compiled from the headers of each version. It must never guess: a version without a row has
- * no frames, and from 3.13 on a row that the interpreter's own description contradicts is not used. */
+ * no frames, and a row that the interpreter's own descriptions contradict is not used. */
 #include "recorder/python_layout.h"
 
 #include <string.h>
@@ -112,4 +112,41 @@ bool python_layout_agrees(const struct python_layout *layout, const void *runtim
 			       group_agrees(&described[words[i].code], code, 5) &&
 			       described[words[i].code + 9] == (uint64_t)layout->code_bytes;
 	return false;
+}
+
+/* ---------- PyCode_Type ----------
+ * A struct PyMemberDef each, up to one without a name. */
+struct member {
+	const char *name;
+	int type;
+	intptr_t offset;
+	int flags;
+	const char *text;
+};
+
+#define MEMBERS_BEHIND_TYPE 232 /* PyTypeObject: from ob_type to tp_members */
+#define MEMBERS_WANTED 4
+
+bool python_layout_agrees_with_type(const struct python_layout *layout, const void *code_type, const void *type_type)
+{
+	const struct {
+		const char *name;
+		int16_t offset;
+	} expected[] = { { "co_filename", layout->code_file },       { "co_name", layout->code_name },
+			 { "co_qualname", layout->code_qualname },   { "co_firstlineno", layout->code_first_line },
+			 { "co_linetable", layout->code_lines },     { "co_lnotab", layout->code_lines } };
+	const char *type = (const char *)code_type + layout->object_type;
+	unsigned found = 0;
+	if (*(const void *const *)type != type_type)
+		return false;
+	const struct member *member = *(const struct member *const *)(type + MEMBERS_BEHIND_TYPE);
+	for (; member && member->name; member++)
+		for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
+			if (strcmp(member->name, expected[i].name) != 0)
+				continue;
+			if (member->offset != expected[i].offset)
+				return false;
+			found++;
+		}
+	return found >= MEMBERS_WANTED;
 }

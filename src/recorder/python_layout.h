@@ -37,6 +37,9 @@ const struct python_layout *python_layout_find(int minor, bool free_threaded);
 
 /* 3.13 on, _PyRuntime begins with a description of the layout: true if it says the same as the row. */
 bool python_layout_agrees(const struct python_layout *, const void *runtime);
+/* The type of code objects lists their members with offsets: true if the list says the same as the row.
+ * `type_type` is the type that every type has. */
+bool python_layout_agrees_with_type(const struct python_layout *, const void *code_type, const void *type_type);
 /* What the description says: is this a free-threaded build? False when there is no description. */
 bool python_layout_is_free_threaded(const void *runtime);
 

@@ -11,7 +11,7 @@ struct python {
 	const struct python_layout *layout; /* stored last; NULL: no walk */
 	void *(*thread_state)(void);
 	int (*is_finalizing)(void);
-	const void *code_type, *text_type, *bytes_type, *main_interpreter;
+	const void *code_type, *text_type, *bytes_type;
 	char version[16];
 	bool is_refused;
 };
@@ -26,6 +26,12 @@ static inline uintptr_t load_pointer(uintptr_t base, int offset)
 static inline int32_t load_int(uintptr_t base, int offset)
 {
 	return *(const int32_t *)(base + (uintptr_t)offset);
+}
+
+/* Of a code object's name, in full where there is one (3.11 on). */
+static inline int16_t python_name_offset(const struct python_layout *layout)
+{
+	return layout->code_qualname == PYTHON_ABSENT ? layout->code_name : layout->code_qualname;
 }
 
 static inline bool python_has_type(uintptr_t object, const void *type)

@@ -9,11 +9,13 @@
 
 /* ---------- texts ---------- */
 
+/* Bytes of a file name that are no UTF-8 are in Python the characters U+DC80 to U+DCFF: here bytes again. */
 static unsigned put_utf8(char *at, uint32_t c)
 {
 	static const unsigned char lead[] = { 0, 0xC0, 0xE0, 0xF0 };
-	if (c < 0x80) {
-		at[0] = (char)c;
+	bool is_byte = c >= 0xDC80 && c <= 0xDCFF;
+	if (c < 0x80 || is_byte) {
+		at[0] = (char)(c & 0xff);
 		return 1;
 	}
 	unsigned extra = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
@@ -164,9 +166,8 @@ bool python_describe(const struct python_frame *frame, struct python_source *sou
 	uintptr_t code = frame->code;
 	if (!python_has_type(code, python.code_type))
 		return false;
-	int16_t name = layout->code_qualname == PYTHON_ABSENT ? layout->code_name : layout->code_qualname;
 	copy_text(layout, load_pointer(code, layout->code_file), source->file, sizeof source->file);
-	copy_text(layout, load_pointer(code, name), source->function, sizeof source->function);
+	copy_text(layout, load_pointer(code, python_name_offset(layout)), source->function, sizeof source->function);
 	source->is_hidden = is_hidden(layout, frame);
 	source->line = line_of(layout, code, frame->lasti);
 	return true;

@@ -10,6 +10,8 @@
 
 struct thread_self {
 	uint32_t depth;       /* traced calls that are open on this thread: only the outermost is noted */
+	const void *outermost; /* its frame, and where it returns to: tells whether it is still open */
+	const void *outermost_return;
 	uint32_t busy;        /* inside the recorder: whatever happens now is ours, or a signal handler's */
 	uint32_t id;          /* thread definition, valid if generation is the session's */
 	uint32_t generation;

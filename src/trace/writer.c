@@ -50,15 +50,29 @@ static int chunk_append(struct writer *writer, struct memtrace_chunk *chunk, con
 	return 0;
 }
 
+/* The descriptor is someone else's by now: pages of our own with the same content take the window's place. */
+static void window_detach(char *at, size_t bytes)
+{
+	void *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		return;
+	memcpy(copy, at, bytes);
+	mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+}
+
 /* From now on the definitions window is a private copy: hooks go on defining for the model in this process, and
  * the file keeps what it had, which the events in it refer to. */
 static void writing_failed(struct writer *writer, int error)
 {
 	const struct memtrace_header *header = writer->header;
+	char *at = writer->front + header->definitions_offset;
 	writer->error = error;
 	writer->live->write_errno = -error;
-	mmap(writer->front + header->definitions_offset, header->definitions_bytes, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_FIXED, writer->sink.fd, (off_t)header->definitions_offset);
+	if (sink_is_ours(&writer->sink))
+		mmap(at, header->definitions_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, writer->sink.fd,
+		     (off_t)header->definitions_offset);
+	else
+		window_detach(at, header->definitions_bytes);
 }
 
 /* ---------- events ---------- */

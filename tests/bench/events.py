@@ -1,0 +1,136 @@
+"""Events on stand-ins for CUDA and PyTorch that do nearly nothing: what is left is memtrace."""
+
+import os
+import time
+
+from figures import (
+    PYTHON,
+    STAND_IN,
+    TRACED,
+    Figure,
+    differences,
+    environment,
+    in_turn,
+    measure,
+    rounds,
+    title,
+)
+
+PAIRS = STAND_IN / "pairs"
+ON_STAND_IN = {"LD_LIBRARY_PATH": str(STAND_IN)}
+DEPTHS = ("10", "20", "20:30")  # Python frames, native frames
+FLOOD_PAIRS = 1_000_000
+LIVE_BLOCKS = 200_000
+STARTS_A_ROUND = 40
+
+
+def table(text):
+    """The lines "NAME ... VALUE" of a program as {"NAME ...": VALUE}."""
+    lines = (line.rpartition(" ") for line in text.splitlines())
+    return {name: float(value) for name, _, value in lines}
+
+
+def clear(folder):
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def calling_thread(folder):
+    def pairs(stacks):
+        clear(folder)
+        return table(measure([PAIRS], folder, preload=stacks is not None, **ON_STAND_IN, **stacks or {}))
+
+    def python(stacks):
+        clear(folder)
+        command = [PYTHON, TRACED / "python_pairs.py", STAND_IN / "libpairs.so", *DEPTHS]
+        return table(measure(command, folder, preload=stacks is not None, **ON_STAND_IN, **stacks or {}))
+
+    results = in_turn(
+        rounds(2, 7),
+        plain=lambda: pairs(None),
+        off=lambda: pairs({"MEMTRACE_STACKS": "off"}),
+        native=lambda: pairs({"MEMTRACE_STACKS": "native"}),
+        python_plain=lambda: python(None),
+        python=lambda: python({"MEMTRACE_STACKS": "python"}),
+        both=lambda: python({"MEMTRACE_STACKS": "python,native"}),
+    )
+
+    def event(with_it, without, name):
+        """ns an event: a pair is two."""
+        samples = {way: [tables[name] for tables in results[way]] for way in (with_it, without)}
+        return differences(samples, with_it, without, 0.5)
+
+    title("An event on the calling thread (CPU)")
+    clock = [each["clock 1"] for each in results["plain"]]
+    yield Figure("reading the clock, which every event does once", clock, "ns")
+    yield Figure("PyTorch block, no stack", event("off", "plain", "block 1"), "ns", 60)
+    for threads in (2, 4):
+        samples = event("off", "plain", f"block {threads}")
+        yield Figure(f"  the same, {threads} threads at once", samples, "ns")
+    yield Figure("cuMemAlloc or cuMemFree, no stack", event("off", "plain", "driver 1"), "ns", 60)
+    yield Figure("PyTorch block, 4 native frames", event("native", "plain", "block 1"), "ns")
+    for depth, budget in (("10", None), ("20", 250)):
+        samples = event("python", "python_plain", depth)
+        yield Figure(f"PyTorch block, {depth} Python frames", samples, "ns", budget)
+    samples = event("both", "python_plain", "20:30")
+    yield Figure("PyTorch block, 20 Python and over 30 native frames", samples, "ns", 600)
+
+
+def start_cost(folder):
+    def start(env):
+        began = time.perf_counter_ns()
+        for _ in range(STARTS_A_ROUND):
+            os.waitpid(os.posix_spawn("/bin/true", ["true"], env), 0)
+        return (time.perf_counter_ns() - began) / STARTS_A_ROUND / 1e6
+
+    plain, traced = environment(preload=False), environment(preload=True)
+    home = os.getcwd()
+    os.chdir(folder)
+    try:
+        results = in_turn(
+            rounds(3, 11), plain=lambda: start(plain), traced=lambda: start(traced)
+        )
+    finally:
+        os.chdir(home)
+    files = len(list(folder.iterdir()))
+    title("Preloaded into a program without CUDA (/bin/true)")
+    yield Figure("one process without memtrace", results["plain"], "ms")
+    samples = differences(results, "traced", "plain")
+    yield Figure("memtrace adds", samples, "ms", 0.3, remark=f"{files} files made")
+
+
+def memory(folder):
+    def rss_kib(blocks, preload):
+        clear(folder)
+        return table(measure([PAIRS, "live", blocks], folder, preload=preload, **ON_STAND_IN))["live"]
+
+    results = in_turn(
+        rounds(1, 3),
+        one_plain=lambda: rss_kib(1, False),
+        one=lambda: rss_kib(1, True),
+        many_plain=lambda: rss_kib(LIVE_BLOCKS, False),
+        many=lambda: rss_kib(LIVE_BLOCKS, True),
+    )
+    title(f"Resident memory of the recorder (0 and {LIVE_BLOCKS:,} live blocks)")
+    yield Figure("at the start", differences(results, "one", "one_plain", 1 / 1024), "MiB", 32)
+    more = [a - b for a, b in zip(results["many"], results["one"])]
+    more_plain = [a - b for a, b in zip(results["many_plain"], results["one_plain"])]
+    front_kib = 4096 + 64  # of which the ring: it becomes resident as it is used, once
+    per_block = [(a - b - front_kib) * 1024 / LIVE_BLOCKS for a, b in zip(more, more_plain)]
+    yield Figure("a live block adds", per_block, "bytes", 200, remark="without the ring, 4 MiB")
+
+
+def flood(folder):
+    def run_flood():
+        clear(folder)
+        text = measure([PAIRS, "flood", 8, FLOOD_PAIRS], folder, **ON_STAND_IN)
+        events, seconds, cpu_seconds = map(float, text.split()[1:])
+        return events / cpu_seconds / 1e6, events / seconds / 1e6
+
+    results = [run_flood() for _ in rounds(1, 5)]
+    title("Dump thread, 8 threads that allocate and free without a pause")
+    cpu, wall = zip(*results)
+    yield Figure("events a second of its CPU time", cpu, "million", 2, at_least=True)
+    yield Figure("events a second that passed, all on this machine", wall, "million")
+
+

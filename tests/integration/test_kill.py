@@ -1,0 +1,115 @@
+"""SIGKILL at any moment: the trace reads, and it holds every call that had returned."""
+
+import collections
+import json
+import os
+import random
+import re
+import struct
+import time
+
+import support
+import traced
+
+THREADS = 4
+KILLS = 200 if os.environ.get("MEMTRACE_FULL") == "1" else 50
+LONGEST_S = 0.06
+EVERY_EARLY = 5  # each fifth is killed while it starts
+EARLY_LONGEST_S = 0.02
+
+
+def completed_calls(page):
+    """{tid: (allocations, frees)} that had returned, from the page that outlived the process."""
+    raw = page.read_bytes() if page.exists() else b""
+    slots = struct.iter_unpack("QQQQ", raw[: THREADS * 32].ljust(THREADS * 32, b"\0"))
+    return {tid: (allocations, frees) for tid, allocations, frees, _ in slots if tid}
+
+
+def recorded_calls(trace):
+    """{tid: {what: count}}; by pattern, since a JSON parser would take most of the test's time."""
+    counts = collections.defaultdict(collections.Counter)
+    pattern = r'"tid":\s*(\d+),\s*"what":\s*"(\w+)"'
+    found = re.findall(pattern, support.memtrace("dump", "--json", trace))
+    for (tid, what), count in collections.Counter(found).items():
+        counts[int(tid)][what] = count
+    return counts
+
+
+def kill_one(folder, chance, is_early):
+    """Starts the program and kills it; returns what had returned in it."""
+    page = folder / "page"
+    process = traced.start(folder, "counted", page, THREADS)
+    if is_early:
+        time.sleep(chance.uniform(0, EARLY_LONGEST_S))  # the moment of the kill, no order
+    else:
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(chance.uniform(0, LONGEST_S))
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    return completed_calls(page)
+
+
+def differences(completed, recorded):
+    """In words: where a thread's records are neither its completed calls nor one more."""
+    wrong = []
+    for tid, counts in completed.items():
+        for what, count in zip(("alloc", "free"), counts):
+            if not count <= recorded[tid][what] <= count + 1:
+                seen = recorded[tid][what]
+                wrong.append(f"thread {tid}: {count} {what} returned, {seen} recorded")
+    return wrong
+
+
+def trace_of(folder, completed):
+    """The trace, or None: right only if nothing had returned yet."""
+    traces = support.traces_in(folder)
+    reported = traces and support.run(
+        [support.TOOL, "report", "--json", traces[0]], support.environment(preload=False)
+    )
+    if reported and reported.returncode == 0:
+        return traces[0], json.loads(reported.stdout)
+    assert not any(any(counts) for counts in completed.values())
+    if traces:
+        assert reported.returncode == 3
+        assert "died before it recorded anything" in reported.stderr
+    return None, None
+
+
+def test_kill_at_any_moment_leaves_a_trace_of_all_that_returned(library, tool, tmp_path):
+    chance = random.Random(20240229)
+    without_trace = calls = 0
+    for index in range(KILLS):
+        folder = tmp_path / str(index)
+        folder.mkdir()
+        completed = kill_one(folder, chance, is_early=index % EVERY_EARLY == EVERY_EARLY - 1)
+        trace, reported = trace_of(folder, completed)
+        if not trace:
+            without_trace += 1
+            continue
+        assert reported["program"]["ended"] == "unknown"
+        assert reported["trace"]["torn"] is None and reported["trace"]["lost"] == 0, f"kill {index}"
+        assert reported["trace"]["in_flight"] <= THREADS
+        assert traced.balance(reported) == traced.SOUND, (index, reported["trace"])
+        wrong = differences(completed, recorded_calls(trace))
+        assert not wrong, f"kill {index}: {wrong}"
+        calls += sum(map(sum, completed.values()))
+        for path in folder.iterdir():
+            path.unlink()
+    assert without_trace < KILLS / 2 and calls > 0
+
+
+def test_report_of_a_live_process_reads_a_moment_of_it(library, tool, tmp_path):
+    process = traced.start(tmp_path, "counted", tmp_path / "page", THREADS)
+    try:
+        while not any(any(counts) for counts in completed_calls(tmp_path / "page").values()):
+            assert process.poll() is None
+        (trace,) = support.traces_in(tmp_path)
+        first, second = support.report(trace), support.report(trace)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert first["program"]["ended"] == "running"
+    assert first["program"]["status"] is None
+    assert first["trace"]["events"] <= second["trace"]["events"]

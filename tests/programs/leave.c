@@ -1,0 +1,111 @@
+/* A process that allocates 1000, 2000 and 3000 bytes, frees the 2000, and leaves in one of many
+ * ways. The status is 3 where a way has one.
+ *
+ *   leave return|exit|_exit|_Exit|quick_exit|abort|segv|term|kill|atexit|thread
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "take.h"
+
+static CUdeviceptr kept[2];
+
+static void exit_quickly(void)
+{
+	quick_exit(3);
+}
+
+static void exit_by_exit(void)
+{
+	exit(3);
+}
+
+static void exit_at_once(void)
+{
+	_exit(3);
+}
+
+static void exit_by_standard(void)
+{
+	_Exit(3);
+}
+
+static void *exit_of_thread(void *nothing)
+{
+	(void)nothing;
+	exit(3);
+}
+
+static void exit_in_thread(void)
+{
+	pthread_t thread;
+	pthread_create(&thread, NULL, exit_of_thread, NULL);
+	for (;;)
+		pause();
+}
+
+static void touch_nothing(void)
+{
+	*(volatile int *)8 = 1;
+}
+
+static void terminate(void)
+{
+	raise(SIGTERM);
+}
+
+static void be_killed(void)
+{
+	raise(SIGKILL);
+}
+
+static void give_first(void)
+{
+	give(kept[0]);
+}
+
+static void exit_with_handler(void)
+{
+	atexit(give_first);
+	exit(3);
+}
+
+/* Only with "atexit": what a C++ program does in static destructors. */
+__attribute__((destructor)) static void give_second(void)
+{
+	if (kept[1])
+		give(kept[1]);
+}
+
+static const struct {
+	const char *name;
+	void (*leave)(void);
+} ways[] = {
+	{"exit", exit_by_exit},     {"_exit", exit_at_once},      {"_Exit", exit_by_standard},
+	{"abort", abort},           {"quick_exit", exit_quickly}, {"segv", touch_nothing},
+	{"term", terminate},        {"kill", be_killed},          {"atexit", exit_with_handler},
+	{"thread", exit_in_thread},
+};
+
+int main(int argc, char **argv)
+{
+	CUdeviceptr first, second;
+	const char *way = argc > 1 ? argv[1] : "return";
+	cuInit(0);
+	first = take(1000);
+	second = take(2000);
+	give(second);
+	second = take(3000);
+	puts("done");
+	fflush(stdout);
+	if (!strcmp(way, "atexit")) {
+		kept[0] = first;
+		kept[1] = second;
+	}
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+		if (!strcmp(ways[i].name, way))
+			ways[i].leave();
+	return 0;
+}

@@ -1,0 +1,98 @@
+/* A model whose figures a test sets by hand, with the functions of model/model.h: printers are
+ * tested for what they make of figures, not for how these come about. To be included by one .c file
+ * of a test program. */
+#ifndef TEST_FAKE_MODEL_H
+#define TEST_FAKE_MODEL_H
+
+#include "model/model.h"
+
+#define FAKE_ROWS 256
+
+struct fake_rows {
+	struct model_share rows[FAKE_ROWS];
+	size_t count;
+};
+
+struct model {
+	struct model_totals totals;
+	struct model_device devices[MODEL_DEVICES_MAX];
+	unsigned device_count;
+	struct model_owner owners[8]; /* the same for all devices */
+	unsigned owner_count;
+	struct fake_rows at_peak, now, at_oom;
+	struct model_oom ooms[MODEL_OOMS_MAX];
+	size_t oom_count;
+	bool failed;
+};
+
+static inline void fake_share(struct fake_rows *to, uint64_t bytes, uint64_t count, uint32_t stack)
+{
+	to->rows[to->count++] =
+		(struct model_share){.bytes = bytes, .count = count, .stack = stack};
+}
+
+static size_t fake_copy(const struct fake_rows *from, struct model_share *rows, size_t capacity)
+{
+	for (size_t i = 0; i < from->count && i < capacity; i++)
+		rows[i] = from->rows[i];
+	return from->count;
+}
+
+const struct model_totals *model_totals(const struct model *model)
+{
+	return &model->totals;
+}
+
+bool model_failed(const struct model *model)
+{
+	return model->failed;
+}
+
+const struct model_device *model_device(const struct model *model, unsigned index)
+{
+	return index < model->device_count ? &model->devices[index] : NULL;
+}
+
+/* As the model may: one row for all looks. */
+const struct model_owner *model_owner(const struct model *model, unsigned ordinal, unsigned index)
+{
+	static struct model_owner shown;
+	(void)ordinal;
+	if (index >= model->owner_count)
+		return NULL;
+	shown = model->owners[index];
+	return &shown;
+}
+
+size_t model_stacks_at_peak(const struct model *model, unsigned ordinal, struct model_share *rows,
+			    size_t capacity)
+{
+	(void)ordinal;
+	return fake_copy(&model->at_peak, rows, capacity);
+}
+
+size_t model_stacks_now(const struct model *model, unsigned ordinal, struct model_share *rows,
+			size_t capacity)
+{
+	(void)ordinal;
+	return fake_copy(&model->now, rows, capacity);
+}
+
+size_t model_stacks_at_oom(const struct model *model, size_t index, struct model_share *rows,
+			   size_t capacity)
+{
+	(void)index;
+	return fake_copy(&model->at_oom, rows, capacity);
+}
+
+size_t model_oom_count(const struct model *model)
+{
+	return model->oom_count;
+}
+
+const struct model_oom *model_oom(const struct model *model, size_t index)
+{
+	return index < model->oom_count ? &model->ooms[index] : NULL;
+}
+
+#endif

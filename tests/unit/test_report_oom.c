@@ -1,0 +1,110 @@
+/* report/oom and report/run_table: what is printed when memory ran out, and of several processes;
+ * literally. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "golden.h"
+#include "report/oom.h"
+#include "report/run_table.h"
+#include "report_scene.h"
+
+static struct scene scene;
+static struct text text;
+
+static void start_oom(void)
+{
+	scene.model.oom_count = 1;
+	scene.model.ooms[0] = (struct model_oom){
+		.by_pytorch = true,
+		.time_ns = 12300000000,
+		.requested_bytes = 64 * MIB,
+		.driver_bytes = 66 * MIB,
+		.free_bytes = 12 * MIB,
+		.total_bytes = 16155 * MIB,
+		.allocated_bytes = 15782 * MIB,
+		.pytorch_allocated_bytes = 15750 * MIB,
+		.reserved_bytes = 15802 * MIB,
+		.pytorch_reserved_bytes = 15770 * MIB,
+		.stack = STACK_STATE,
+		.thread = 1,
+	};
+	scene.model.at_oom = scene.model.at_peak;
+	scene.facts.ended = SUMMARY_RUNNING;
+}
+
+static void oom_of_pytorch(void **state)
+{
+	(void)state;
+	start_oom();
+	scene_finish(&scene);
+	oom_print(&text, &scene.model, scene.defs, &scene.facts, 0);
+	assert_golden(&text, "oom_pytorch.txt");
+	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 40);
+}
+
+static void unknown_figures_are_called_unknown(void **state)
+{
+	struct model_oom *oom = scene.model.ooms;
+	(void)state;
+	start_oom();
+	oom->by_pytorch = false;
+	oom->driver_bytes = 64 * MIB;
+	oom->free_bytes = UINT64_MAX;
+	oom->total_bytes = 0;
+	oom->pytorch_allocated_bytes = oom->pytorch_reserved_bytes = 0;
+	oom->stack = 0;
+	scene_finish(&scene);
+	oom_print_head(&text, &scene.model, scene.defs, &scene.facts, 0, "memtrace.4242.oom1.txt");
+	assert_golden(&text, "oom_unknown.txt");
+}
+
+static void processes_have_a_row_each(void **state)
+{
+	struct run_table table;
+	(void)state;
+	scene_info(&scene, MEMTRACE_INFO_RANK, "0");
+	scene_finish(&scene);
+	run_table_start(&table, &text, 2);
+	run_table_add(&table, &scene.model, scene.defs, &scene.facts);
+	scene.facts.pid = 4243;
+	scene.facts.ended = SUMMARY_SIGNAL;
+	scene.facts.status = 9;
+	scene.facts.trace_path = "other.mtrace";
+	scene.model.devices[0].allocated.peak_bytes += MIB;
+	run_table_add(&table, &scene.model, scene.defs, &scene.facts);
+	run_table_end(&table);
+	assert_golden(&text, "run_table.txt");
+	assert_true(text_columns(&text) <= 80);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	scene_start(&scene);
+	text_init(&text);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	scene_end(&scene);
+	text_release(&text);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(oom_of_pytorch),
+		TEST(unknown_figures_are_called_unknown),
+		TEST(processes_have_a_row_each),
+	};
+	return cmocka_run_group_tests_name("report_oom", tests, NULL, NULL);
+}

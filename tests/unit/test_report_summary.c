@@ -1,0 +1,195 @@
+/* report/summary: what is printed at the end of a run, literally. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "golden.h"
+#include "report/by.h"
+#include "report/summary.h"
+#include "report_scene.h"
+
+static struct scene scene;
+static struct text text;
+
+static void print(void)
+{
+	scene_finish(&scene);
+	summary_print(&text, &scene.model, scene.defs, &scene.facts);
+}
+
+static void healthy_run_with_pytorch(void **state)
+{
+	(void)state;
+	print();
+	assert_golden(&text, "summary_pytorch.txt");
+	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 40);
+}
+
+static void program_without_pytorch_is_shown_by_owner(void **state)
+{
+	struct model_device *device = scene.model.devices;
+	(void)state;
+	*device = (struct model_device){
+		.allocated = {0, 300 * 1024, 600 * 1024, 4, 4, 0},
+		.reserved = {0, 300 * 1024, 600 * 1024, 4, 4, 0},
+		.peak = {1500000, 3, 300 * 1024, 300 * 1024, 0, STACK_NCCL, 1},
+	};
+	scene.model.totals = (struct model_totals){.events = 8};
+	scene.model.owners[0] = (struct model_owner){"program", 0, 200 * 1024, 200 * 1024};
+	scene.model.owners[1] = (struct model_owner){"libfoo.so", 0, 100 * 1024, 100 * 1024};
+	scene.model.owner_count = 2;
+	scene.model.at_peak.count = 0;
+	fake_share(&scene.model.at_peak, 300 * 1024, 2, STACK_NCCL);
+	scene.facts.status = 3;
+	print();
+	assert_golden(&text, "summary_plain.txt");
+}
+
+static void peaks_of_several_owners_are_added_only_if_they_coincide(void **state)
+{
+	(void)state;
+	scene.model.owners[2].at_peak_bytes = 0; /* cuBLAS let go before the peak */
+	print();
+	assert_non_null(strstr(text_string(&text), "outside PyTorch: NCCL "));
+	assert_non_null(strstr(text_string(&text), "outside PyTorch: cuBLAS "));
+	assert_null(strstr(text_string(&text), "208 MiB"));
+}
+
+static void everything_that_can_be_wrong_is_said(void **state)
+{
+	(void)state;
+	scene.facts.ended = SUMMARY_SIGNAL;
+	scene.facts.status = 9;
+	scene.facts.lost = 1234;
+	scene.facts.in_flight = 2;
+	scene.facts.late = 5;
+	scene.facts.stacks_lost = 7;
+	scene.facts.disagreements = 1;
+	scene.facts.blind_lookups = 1;
+	scene.facts.blind_deepbind = 2;
+	scene.facts.blind_dlmopen = 3;
+	scene.facts.write_errno = 28;
+	scene.facts.torn_reason = "chunk at 4096: \x1b]0;bad";
+	scene.model.totals.unknown_frees = 4;
+	scene.model.totals.double_allocations = 6;
+	scene.model.devices[0].retries = 3;
+	scene.model.devices[0].ooms = 5;
+	scene.model.oom_count = 1;
+	scene.model.ooms[0] = (struct model_oom){.by_pytorch = true,
+						 .time_ns = 20000000000,
+						 .requested_bytes = 64 * MIB,
+						 .stack = STACK_STATE,
+						 .thread = 1};
+	print();
+	assert_golden(&text, "summary_troubles.txt");
+	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 40);
+}
+
+static void several_devices_have_a_row_each(void **state)
+{
+	(void)state;
+	scene.model.device_count = 2;
+	scene.model.devices[1] = scene.model.devices[0];
+	scene.model.devices[1].ordinal = 1;
+	scene.model.devices[1].pytorch_reserved_known = false;
+	scene.facts.ended = SUMMARY_RUNNING;
+	print();
+	assert_golden(&text, "summary_devices.txt");
+	assert_true(text_columns(&text) <= 80);
+}
+
+static void sixty_four_devices_fit_the_page(void **state)
+{
+	(void)state;
+	scene.model.device_count = MODEL_DEVICES_MAX;
+	for (unsigned i = 1; i < MODEL_DEVICES_MAX; i++)
+		scene.model.devices[i] = (struct model_device){.ordinal = i};
+	print();
+	assert_true(text_lines(&text) <= 40);
+}
+
+static void program_without_gpu_memory(void **state)
+{
+	(void)state;
+	scene.model.device_count = 0;
+	scene.model.totals = (struct model_totals){0};
+	scene.facts.trace_path = NULL;
+	print();
+	assert_non_null(strstr(text_string(&text), "No GPU memory was allocated.\n"));
+	assert_null(strstr(text_string(&text), "Next:"));
+	assert_null(strstr(text_string(&text), "The peak"));
+}
+
+static void hostile_arguments_and_paths_are_harmless(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		scene_info(&scene, MEMTRACE_INFO_ARGUMENT, "\x1b[2J\xc3(\r\nlong argument");
+	scene_info(&scene, MEMTRACE_INFO_NOTICE, "bell\a and \xe2\x80\xae turned");
+	scene.facts.trace_path = "it's\n\x1b.mtrace";
+	print();
+	for (size_t i = 0; i < text.used_bytes; i++)
+		assert_true(text.data[i] == '\n' || (unsigned char)text.data[i] >= 0x20);
+	assert_null(memmem(text.data, text.used_bytes, "\xe2\x80\xae", 3));
+	assert_true(text_columns(&text) <= 80);
+	assert_non_null(
+		strstr(text_string(&text), "report --by line 'it'\\''s\\x0a\\x1b.mtrace'\n"));
+}
+
+static void ascii_readers_get_ascii(void **state)
+{
+	(void)state;
+	scene.facts.ascii = true;
+	print();
+	for (size_t i = 0; i < text.used_bytes; i++)
+		assert_true((unsigned char)text.data[i] < 0x80);
+}
+
+static void tables_by_line_stack_and_owner(void **state)
+{
+	(void)state;
+	scene_finish(&scene);
+	by_print(&text, &scene.model, scene.defs, &scene.facts, BY_LINE, 3);
+	by_print(&text, &scene.model, scene.defs, &scene.facts, BY_STACK, 2);
+	by_print(&text, &scene.model, scene.defs, &scene.facts, BY_OWNER, 0);
+	assert_golden(&text, "by.txt");
+	assert_true(text_columns(&text) <= 80);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	scene_start(&scene);
+	text_init(&text);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	scene_end(&scene);
+	text_release(&text);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(healthy_run_with_pytorch),
+		TEST(program_without_pytorch_is_shown_by_owner),
+		TEST(peaks_of_several_owners_are_added_only_if_they_coincide),
+		TEST(everything_that_can_be_wrong_is_said),
+		TEST(several_devices_have_a_row_each),
+		TEST(sixty_four_devices_fit_the_page),
+		TEST(program_without_gpu_memory),
+		TEST(hostile_arguments_and_paths_are_harmless),
+		TEST(ascii_readers_get_ascii),
+		TEST(tables_by_line_stack_and_owner),
+	};
+	return cmocka_run_group_tests_name("report_summary", tests, NULL, NULL);
+}

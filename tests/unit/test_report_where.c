@@ -1,0 +1,134 @@
+/* report/where: which line of the user's code a stack stands for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "report/where.h"
+#include "report_scene.h"
+
+static struct scene scene;
+
+static void expect_where(uint32_t stack, uint32_t thread, const char *expected)
+{
+	struct text text;
+	struct where where = where_find(scene.defs, stack, thread);
+	text_init(&text);
+	where_add(&text, scene.defs, &where, false);
+	assert_string_equal(text_string(&text), expected);
+	text_release(&text);
+}
+
+static void user_line_comes_before_the_library_frame(void **state)
+{
+	(void)state;
+	expect_where(STACK_HEAD, 1, "train.py:38 step › functional.py linear");
+	expect_where(STACK_GELU, 1, "model/gpt.py:24 forward");
+}
+
+static void library_frame_stands_alone_without_a_user_line(void **state)
+{
+	(void)state;
+	expect_where(STACK_STATE, 1, "torch/optim/adamw.py:96 _init_group");
+}
+
+static void stack_without_python_is_told_by_thread_or_module(void **state)
+{
+	(void)state;
+	expect_where(STACK_AUTOGRAD, 2, "(autograd thread)");
+	expect_where(STACK_AUTOGRAD, 1, "libc10_cuda.so");
+	expect_where(STACK_AUTOGRAD, 0, "(autograd or other C++ thread)");
+	expect_where(STACK_NCCL, 1, "libnccl.so.2");
+}
+
+static void unknown_ids_are_unknown(void **state)
+{
+	(void)state;
+	expect_where(0, 0, "unknown");
+	expect_where(4000000000u, 4000000000u, "unknown");
+}
+
+static void hostile_names_are_escaped(void **state)
+{
+	(void)state;
+	expect_where(STACK_HOSTILE, 1, "\\x1b[31mevil\\x0a.py:1 f\\xff\"x");
+}
+
+/* A file of its own: paths and what they are taken for. */
+static const struct {
+	const char *file, *expected;
+} files[] = {
+	{"/home/me/gpt/train.py", "train.py:7 f"},
+	{"/home/me/gpt2/train.py", "gpt2/train.py:7 f"},
+	{"/srv/job.py", "srv/job.py:7 f"},
+	{"/job.py", "/job.py:7 f"},
+	{"relative/job.py", "relative/job.py:7 f"},
+	{"/home/me/gpt/.venv/lib/python3.12/site-packages/x/y.py", "x/y.py:7 f"},
+	{"/usr/lib/python3/dist-packages/x.py", "x.py:7 f"},
+	{"/usr/lib64/python3.9/json/decoder.py", "json/decoder.py:7 f"},
+	{"/opt/python311.zip/json/decoder.py", "json/decoder.py:7 f"},
+	{"/home/me/python3.11/train.py", "python3.11/train.py:7 f"},
+	{"/src/pytorch/torch/nn/modules/linear.py", "torch/nn/modules/linear.py:7 f"},
+	{"<frozen importlib._bootstrap>", "unknown"},
+	{"<string>", "<string>:7 f"},
+	{"<eval_with_key>.3", "<eval_with_key>.3:7 f"},
+	{"", ":7 f"},
+};
+
+static void paths_are_shortened_by_what_they_are(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		scene_start(&scene);
+		scene_frame(&scene, 9, files[i].file, 7, "f");
+		put_stack(&scene.records, STACK_NCCL + 1, 0, 1, 0, (const uint32_t[]){9});
+		scene_finish(&scene);
+		expect_where(STACK_NCCL + 1, 1, files[i].expected);
+		scene_end(&scene);
+	}
+}
+
+static void typed_in_code_gives_way_to_a_file(void **state)
+{
+	(void)state;
+	scene_start(&scene);
+	scene_frame(&scene, 9, "<string>", 3, "__init__");
+	put_stack(&scene.records, STACK_NCCL + 1, 0, 2, 0, (const uint32_t[]){9, 2});
+	scene_finish(&scene);
+	expect_where(STACK_NCCL + 1, 1, "train.py:38 step › <string> __init__");
+	scene_end(&scene);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	scene_start(&scene);
+	scene_finish(&scene);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	scene_end(&scene);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(user_line_comes_before_the_library_frame, start,
+						end),
+		cmocka_unit_test_setup_teardown(library_frame_stands_alone_without_a_user_line,
+						start, end),
+		cmocka_unit_test_setup_teardown(stack_without_python_is_told_by_thread_or_module,
+						start, end),
+		cmocka_unit_test_setup_teardown(unknown_ids_are_unknown, start, end),
+		cmocka_unit_test_setup_teardown(hostile_names_are_escaped, start, end),
+		cmocka_unit_test(paths_are_shortened_by_what_they_are),
+		cmocka_unit_test(typed_in_code_gives_way_to_a_file),
+	};
+	return cmocka_run_group_tests_name("report_where", tests, NULL, NULL);
+}
