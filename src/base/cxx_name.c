@@ -94,7 +94,7 @@ void cxx_name(char name[CXX_NAME_BYTES], const char *symbol)
 	text_init_fixed(&cxx.out, whole, sizeof whole);
 	text_init_fixed(&short_name, name, CXX_NAME_BYTES);
 	bool is_read = read_cxx(&cxx, symbol, bytes);
-	if (is_read || cxx.out.used_bytes > 2) /* of a symbol cut short: its beginning */
+	if (is_read || cxx.last) /* of a symbol cut short: its beginning */
 		add_name(&short_name, whole, cxx.out.used_bytes);
 	if (!is_read && short_name.used_bytes)
 		text_add(&short_name, "...");

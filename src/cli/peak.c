@@ -84,7 +84,9 @@ static void add_device(struct text *out, const struct loaded *loaded,
 {
 	bool is_pytorch = devices_is_pytorch(device),
 	     knows_pytorch = device->pytorch_reserved_known;
-	text_printf(out, "  GPU %u: peak reserved ", device->ordinal);
+	text_add(out, "  ");
+	devices_add_ordinal(out, device->ordinal);
+	text_add(out, ": peak reserved ");
 	text_add_size(out, device->reserved.peak_bytes);
 	if (is_pytorch && knows_pytorch) {
 		text_add(out, ", by PyTorch alone ");
@@ -135,7 +137,7 @@ static void print_json(struct text *out, const struct loaded *loaded, const stru
 	for (unsigned i = 0; (device = model_device(loaded->model, i)); i++) {
 		bool knows_pytorch = devices_is_pytorch(device) && device->pytorch_reserved_known;
 		json_open(&json, NULL, '{');
-		json_unsigned(&json, "device", device->ordinal);
+		json_known(&json, "device", device->ordinal != MEMTRACE_DEVICE_UNKNOWN, device->ordinal);
 		json_known(&json, "reserved_peak_bytes",
 			   !devices_is_pytorch(device) || knows_pytorch,
 			   device->reserved.peak_bytes);

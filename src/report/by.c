@@ -16,7 +16,7 @@
 static void add_heading(struct text *out, const struct defs *defs,
 			const struct model_device *device)
 {
-	text_printf(out, "GPU %u", device->ordinal);
+	devices_add_ordinal(out, device->ordinal);
 	if (*devices_name(defs, device)) {
 		text_add(out, "  ");
 		text_add_escaped(out, devices_name(defs, device));

@@ -23,6 +23,14 @@ bool devices_knows_fragmentation(const struct model_device *device)
 	return devices_is_pytorch(device) && device->pytorch_reserved_known;
 }
 
+void devices_add_ordinal(struct text *out, unsigned ordinal)
+{
+	if (ordinal == MEMTRACE_DEVICE_UNKNOWN)
+		text_add(out, "GPU (unknown)");
+	else
+		text_printf(out, "GPU %u", ordinal);
+}
+
 const char *devices_name(const struct defs *defs, const struct model_device *device)
 {
 	const struct def_device *definition = defs_device(defs, device->ordinal);
@@ -160,7 +168,7 @@ static void add_heading(struct text *out, const struct model_device *device, con
 	char buffer[128];
 	struct text title;
 	text_init_fixed(&title, buffer, sizeof buffer);
-	text_printf(&title, "GPU %u", device->ordinal);
+	devices_add_ordinal(&title, device->ordinal);
 	if (*name) {
 		text_add(&title, "  ");
 		text_add_escaped(&title, name);
@@ -244,7 +252,8 @@ static void add_short_row(struct text *out, struct unit unit, const struct defs 
 	char buffer[64];
 	struct text title;
 	text_init_fixed(&title, buffer, sizeof buffer);
-	text_printf(&title, "GPU %u  ", device->ordinal);
+	devices_add_ordinal(&title, device->ordinal);
+	text_add(&title, "  ");
 	text_add_escaped(&title, devices_name(defs, device));
 	layout_cut(out, &title, 32);
 	layout_number(out, unit_round(unit, device->allocated.peak_bytes), 40);
@@ -282,7 +291,7 @@ void devices_print(struct text *out, const struct model *model, const struct def
 		add_short_table(out, model, defs, facts);
 	else
 		add_device(out, model, defs, first, facts);
-	if (totals->pinned_peak_bytes)
+	if (totals->pinned_peak_bytes >= 1u << 20) /* below, it is PyTorch reading back a number */
 		add_row(out, unit_for(totals->pinned_peak_bytes), "pinned host memory",
 			totals->pinned_peak_bytes, totals->pinned_current_bytes);
 	text_add_char(out, '\n');

@@ -11,6 +11,8 @@
 void devices_print(struct text *, const struct model *, const struct defs *,
 		   const struct summary_facts *);
 
+/* "GPU 3", or "GPU (unknown)": memory of a program whose calls never said which device it works on. */
+void devices_add_ordinal(struct text *, unsigned ordinal);
 const char *devices_name(const struct defs *, const struct model_device *); /* "" unknown */
 
 bool devices_is_pytorch(const struct model_device *); /* did PyTorch's allocator use it? */

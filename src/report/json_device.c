@@ -156,7 +156,7 @@ static void add_device(struct json *json, const struct model *model, const struc
 {
 	bool knows_reserved = !devices_is_pytorch(device) || device->pytorch_reserved_known;
 	json_open(json, NULL, '{');
-	json_unsigned(json, "device", device->ordinal);
+	json_known(json, "device", device->ordinal != MEMTRACE_DEVICE_UNKNOWN, device->ordinal);
 	json_string(json, "name", devices_name(defs, device));
 	json_known(json, "total_bytes", device->total_bytes, device->total_bytes);
 	add_counter(json, "allocated", &device->allocated);

@@ -42,7 +42,7 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 	const struct composition of = {COMPOSITION_OOM, (unsigned)index};
 	const struct model_oom *oom = model_oom(model, index);
 	json_open(json, NULL, '{');
-	json_unsigned(json, "device", oom->device);
+	json_known(json, "device", oom->device != MEMTRACE_DEVICE_UNKNOWN, oom->device);
 	json_unsigned(json, "time_ns", oom->time_ns);
 	json_unsigned(json, "sequence", oom->sequence);
 	json_unsigned(json, "requested_bytes", oom->requested_bytes);

@@ -3,6 +3,8 @@
  * locale: see summary.c. */
 #include "report/oom.h"
 
+#include "report/devices.h"
+
 #include "base/units.h"
 #include "report/layout.h"
 #include "report/sites.h"
@@ -16,7 +18,9 @@ static void add_title(struct text *out, const struct defs *defs, const struct mo
 	char buffer[512];
 	struct text place;
 	struct where where = where_find(defs, oom->stack, oom->thread);
-	text_printf(out, "memtrace: GPU %u ran out of memory after ", oom->device);
+	text_add(out, "memtrace: ");
+	devices_add_ordinal(out, oom->device);
+	text_add(out, " ran out of memory after ");
 	text_add_duration(out, oom->time_ns);
 	text_add(out, ", ");
 	text_init_fixed(&place, buffer, sizeof buffer);

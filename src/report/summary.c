@@ -121,8 +121,10 @@ static void add_peak_heading(struct text *out, const struct model *model, const 
 	struct text place;
 	struct where where = where_find(defs, device->peak.stack, device->peak.thread);
 	text_add(out, "The peak");
-	if (model_device(model, 1))
-		text_printf(out, " of GPU %u", device->ordinal);
+	if (model_device(model, 1)) {
+		text_add(out, " of ");
+		devices_add_ordinal(out, device->ordinal);
+	}
 	text_add(out, ": ");
 	text_add_size(out, device->peak.allocated_bytes);
 	text_add(out, " after ");
@@ -172,7 +174,9 @@ static void add_oom(struct text *out, const struct defs *defs, const struct mode
 	char buffer[512];
 	struct text place;
 	struct where where = where_find(defs, oom->stack, oom->thread);
-	text_printf(out, "Out of memory on GPU %u after ", oom->device);
+	text_add(out, "Out of memory on ");
+	devices_add_ordinal(out, oom->device);
+	text_add(out, " after ");
 	text_add_duration(out, oom->time_ns);
 	text_add(out, ", asked ");
 	text_add_size(out, oom->requested_bytes);

@@ -84,7 +84,8 @@ cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **fun
 	return give_entry(symbol, function, version, with_thread_stream(flags), status);
 }
 
-#if CUDART_VERSION < 13000
+/* CUDA 13's runtime still exports these two; its headers declare the first as deprecated. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
 				    enum cudaDriverEntryPointQueryResult *status)
 {
@@ -100,4 +101,3 @@ cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
 {
 	return give_entry(symbol, function, CUDART_VERSION, with_thread_stream(flags), status);
 }
-#endif

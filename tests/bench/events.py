@@ -1,6 +1,7 @@
 """Events on stand-ins for CUDA and PyTorch that do nearly nothing: what is left is memtrace."""
 
 import os
+import statistics
 import time
 
 from figures import (
@@ -46,7 +47,7 @@ def calling_thread(folder):
         return table(measure(command, folder, preload=stacks is not None, **ON_STAND_IN, **stacks or {}))
 
     results = in_turn(
-        rounds(2, 7),
+        rounds(2, 5),
         plain=lambda: pairs(None),
         off=lambda: pairs({"MEMTRACE_STACKS": "off"}),
         native=lambda: pairs({"MEMTRACE_STACKS": "native"}),
@@ -77,25 +78,32 @@ def calling_thread(folder):
 
 
 def start_cost(folder):
+    envs = {"plain": environment(preload=False), "traced": environment(preload=True)}
+
     def start(env):
         began = time.perf_counter_ns()
-        for _ in range(STARTS_A_ROUND):
-            os.waitpid(os.posix_spawn("/bin/true", ["true"], env), 0)
-        return (time.perf_counter_ns() - began) / STARTS_A_ROUND / 1e6
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], env), 0)
+        return (time.perf_counter_ns() - began) / 1e6
 
-    plain, traced = environment(preload=False), environment(preload=True)
+    def turns():
+        """The medians of processes that take turns."""
+        times = in_turn(
+            range(STARTS_A_ROUND),
+            plain=lambda: start(envs["plain"]),
+            traced=lambda: start(envs["traced"]),
+        )
+        return {way: statistics.median(taken) for way, taken in times.items()}
+
     home = os.getcwd()
     os.chdir(folder)
     try:
-        results = in_turn(
-            rounds(3, 11), plain=lambda: start(plain), traced=lambda: start(traced)
-        )
+        medians = [turns() for _ in rounds(3, 11)]
     finally:
         os.chdir(home)
     files = len(list(folder.iterdir()))
     title("Preloaded into a program without CUDA (/bin/true)")
-    yield Figure("one process without memtrace", results["plain"], "ms")
-    samples = differences(results, "traced", "plain")
+    yield Figure("one process without memtrace", [each["plain"] for each in medians], "ms")
+    samples = [each["traced"] - each["plain"] for each in medians]
     yield Figure("memtrace adds", samples, "ms", 0.3, remark=f"{files} files made")
 
 

@@ -15,8 +15,6 @@ THROWING = support.PROGRAMS / "throwing"  # a driver that calls back into the pr
 # Functions that the simulated GPU's runtimes have not: (node, symbol).
 NOT_SIMULATED = {
     ("libcudart.so.12", "cudaGetDeviceProperties"),
-    ("libcudart.so.13", "cudaGetDriverEntryPoint"),
-    ("libcudart.so.13", "cudaGetDriverEntryPoint_ptsz"),
 }
 
 
