@@ -4,45 +4,16 @@
 #include <string.h>
 
 #include "model/model_private.h"
+#include "model/owner_name.h"
 
 #define OWNERS_MAX 256 /* modules that obtain GPU memory themselves; beyond that: unknown */
 
-static const struct known_library {
-	const char *part, *owner;
-} known_libraries[] = {
-	{"libc10_cuda", "pytorch"}, {"libnccl", "nccl"},         {"libcublas", "cublas"},
-	{"libcudnn", "cudnn"},      {"libcusparse", "cusparse"}, {"libcusolver", "cusolver"},
-	{"libcufft", "cufft"},      {"libcurand", "curand"},
-};
-
-/* Bytes of `file` that name its owner: without a version suffix. 0: take "program". */
-static size_t name_bytes(const char *file)
+static uint16_t owner_add(struct model *m, const char *name)
 {
-	const char *suffix = strstr(file, ".so");
-	if (suffix)
-		return (size_t)(suffix - file) + strlen(".so");
-	return strncmp(file, "lib", 3) ? 0 : strlen(file);
-}
-
-static const char *name_of(const char *file, size_t *bytes)
-{
-	for (size_t i = 0; i < sizeof known_libraries / sizeof *known_libraries; i++)
-		if (strstr(file, known_libraries[i].part)) {
-			*bytes = strlen(known_libraries[i].owner);
-			return known_libraries[i].owner;
-		}
-	*bytes = name_bytes(file);
-	if (*bytes)
-		return file;
-	*bytes = strlen("program");
-	return "program";
-}
-
-static uint16_t owner_add(struct model *m, const char *name, size_t bytes)
-{
+	size_t bytes = strlen(name) + 1;
 	if (m->owner_count == OWNERS_MAX)
 		return OWNER_UNKNOWN;
-	char *copy = model_new(m, bytes + 1);
+	char *copy = model_new(m, bytes);
 	if (!copy || model_grow(m, &m->owner_names, &m->owner_capacity, m->owner_count,
 				sizeof *m->owner_names))
 		return OWNER_UNKNOWN;
@@ -51,33 +22,31 @@ static uint16_t owner_add(struct model *m, const char *name, size_t bytes)
 	return (uint16_t)m->owner_count++;
 }
 
-static uint16_t owner_intern(struct model *m, const char *name, size_t bytes)
+static uint16_t owner_intern(struct model *m, const char *name)
 {
 	for (uint32_t i = 0; i < m->owner_count; i++)
-		if (!strncmp(m->owner_names[i], name, bytes) && !m->owner_names[i][bytes])
+		if (!strcmp(m->owner_names[i], name))
 			return (uint16_t)i;
-	return owner_add(m, name, bytes);
+	return owner_add(m, name);
 }
 
 int owners_init(struct model *m)
 {
-	owner_add(m, "unknown", strlen("unknown"));
-	owner_add(m, "pytorch", strlen("pytorch"));
+	owner_add(m, "unknown");
+	owner_add(m, "pytorch");
 	return m->failed ? -1 : 0;
 }
 
 static uint16_t owner_of_module(struct model *m, uint32_t id)
 {
+	char buffer[OWNER_NAME_BYTES];
 	const struct def_module *module = id ? defs_module(m->defs, id) : NULL;
 	if (!module || !*module->name)
 		return OWNER_UNKNOWN;
 	if (model_grow(m, &m->owner_of_module, &m->module_capacity, id, sizeof *m->owner_of_module))
 		return OWNER_UNKNOWN;
-	if (!m->owner_of_module[id]) {
-		size_t bytes;
-		const char *name = name_of(module->name, &bytes);
-		m->owner_of_module[id] = (uint16_t)(owner_intern(m, name, bytes) + 1);
-	}
+	if (!m->owner_of_module[id])
+		m->owner_of_module[id] = (uint16_t)(owner_intern(m, owner_name(module->name, buffer)) + 1);
 	return (uint16_t)(m->owner_of_module[id] - 1);
 }
 
