@@ -50,6 +50,15 @@ static void show_component(struct cxx *cxx, const char *name, size_t bytes)
 	repeat_from_now(cxx, name, bytes);
 }
 
+/* A lambda's call, and lambdas in lambdas, are one word: what matters is the function around them.
+ */
+static bool is_in_lambda(const struct cxx *cxx)
+{
+	static const char lambda[] = "{lambda}";
+	size_t bytes = sizeof lambda - 1, used = cxx->out.used_bytes;
+	return !cxx->quiet && used >= bytes && !memcmp(cxx->out.data + used - bytes, lambda, bytes);
+}
+
 /* ---------- components ---------- */
 
 bool cxx_source_name(struct cxx *cxx)
@@ -124,6 +133,8 @@ static bool operator_name(struct cxx *cxx)
 	const char *spelling = cxx_operator(cxx);
 	if (!spelling)
 		return false;
+	if (is_in_lambda(cxx) && *spelling == '(')
+		return true;
 	show_component(cxx, "operator", strlen("operator"));
 	if (*spelling >= 'a' && *spelling <= 'z')
 		show_word(cxx, " ");
@@ -161,7 +172,8 @@ static bool unnamed(struct cxx *cxx)
 		is_read = cxx_skip_type(cxx);
 	cxx->quiet--;
 	const char *word = is_lambda ? "{lambda}" : "{unnamed}";
-	show_component(cxx, word, strlen(word));
+	if (!is_lambda || !is_in_lambda(cxx))
+		show_component(cxx, word, strlen(word));
 	return is_read && cxx_skip_number(cxx) && cxx_take(cxx, '_');
 }
 
@@ -253,7 +265,8 @@ static bool arguments(struct cxx *cxx)
 	cxx->quiet++;
 	bool is_read = cxx_skip_arguments(cxx);
 	cxx->quiet--;
-	show_word(cxx, "<...>");
+	if (!is_in_lambda(cxx))
+		show_word(cxx, "<...>");
 	return is_read;
 }
 

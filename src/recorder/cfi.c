@@ -1,15 +1,8 @@
-/* Owns the reading of .eh_frame: the search table finds a function's description, whose little program is run up
- * to the instruction asked for. Only what a walk needs is followed: the frame address, rbp and the return address;
- * anything else about those three makes the rule "hard". Sources: the DWARF 4 standard, section 6.4, and the LSB's
- * chapter on .eh_frame and .eh_frame_hdr. It must never follow a pointer outside the module's own tables. */
+/* Owns the running of call frame programs: a function's description holds a little program, which is run up to the
+ * instruction asked for. Only what a walk needs is followed: the frame address, rbp and the return address; anything
+ * else about those three makes the rule "hard". Source: the DWARF 4 standard, section 6.4. */
 #include "recorder/cfi.h"
-
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
-#include "recorder/elf.h"
+#include "recorder/cfi_private.h"
 
 #define REGISTER_BP 6
 #define REGISTER_SP 7
@@ -26,168 +19,6 @@ struct row { /* of the table that the program describes */
 	bool is_outermost; /* the return address is undefined */
 	bool is_hard;
 };
-
-struct reader {
-	const uint8_t *at, *end;
-};
-
-static uint64_t read_uleb(struct reader *reader)
-{
-	uint64_t value = 0;
-	for (unsigned shift = 0; reader->at < reader->end && shift < 64; shift += 7) {
-		uint8_t byte = *reader->at++;
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			break;
-	}
-	return value;
-}
-
-static int64_t read_sleb(struct reader *reader)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte = 0;
-	do {
-		if (reader->at >= reader->end)
-			break;
-		byte = *reader->at++;
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80 && shift < 64);
-	if (shift < 64 && byte & 0x40)
-		value |= ~UINT64_C(0) << shift;
-	return (int64_t)value;
-}
-
-static uint64_t read_fixed(struct reader *reader, unsigned bytes)
-{
-	uint64_t value = 0;
-	if (reader->end - reader->at < (ptrdiff_t)bytes) {
-		reader->at = reader->end;
-		return 0;
-	}
-	memcpy(&value, reader->at, bytes);
-	reader->at += bytes;
-	return value;
-}
-
-#define ENCODING_RELATIVE 0x10 /* to where the value stands */
-
-/* DW_EH_PE_*: the low nibble is the form. */
-static uint64_t read_encoded(struct reader *reader, unsigned encoding)
-{
-	uint64_t here = (uint64_t)(uintptr_t)reader->at, value;
-	switch (encoding & 15) {
-	case 1: value = read_uleb(reader); break;
-	case 2: value = read_fixed(reader, 2); break;
-	case 3: value = read_fixed(reader, 4); break;
-	case 9: value = (uint64_t)read_sleb(reader); break;
-	case 10: value = (uint64_t)(int16_t)read_fixed(reader, 2); break;
-	case 11: value = (uint64_t)(int32_t)read_fixed(reader, 4); break;
-	default: value = read_fixed(reader, 8); break;
-	}
-	return (encoding & 0x70) == ENCODING_RELATIVE ? value + here : value;
-}
-
-/* ---------- finding the description ---------- */
-
-struct description {
-	uintptr_t start, end;          /* of the function */
-	struct reader common, own;     /* programs */
-	int64_t code_factor, data_factor;
-	unsigned encoding;
-	bool is_signal;
-};
-
-/* The augmentation data of a CIE, letter by letter. */
-static void read_augmentation(struct description *found, struct reader *cie, const char *letters)
-{
-	for (const char *letter = letters + 1; *letter; letter++) {
-		if (*letter == 'R')
-			found->encoding = (unsigned)read_fixed(cie, 1);
-		else if (*letter == 'P')
-			read_encoded(cie, (unsigned)read_fixed(cie, 1));
-		else if (*letter == 'L')
-			read_fixed(cie, 1);
-		else if (*letter == 'S')
-			found->is_signal = true;
-	}
-}
-
-/* A length word, and a reader of that many bytes behind it. */
-static struct reader entry_at(const uint8_t *at)
-{
-	uint32_t bytes;
-	memcpy(&bytes, at, sizeof bytes);
-	return (struct reader){ at + 4, at + 4 + bytes };
-}
-
-static bool read_common(struct description *found, const uint8_t *at)
-{
-	struct reader cie = entry_at(at);
-	read_fixed(&cie, 5); /* id and version */
-	const char *letters = (const char *)cie.at;
-	cie.at += strlen(letters) + 1;
-	found->code_factor = (int64_t)read_uleb(&cie);
-	found->data_factor = read_sleb(&cie);
-	read_uleb(&cie); /* the return address register: 16 on this machine */
-	if (*letters == 'z') {
-		uint64_t bytes = read_uleb(&cie);
-		const uint8_t *program = cie.at + bytes;
-		read_augmentation(found, &cie, letters);
-		cie.at = program;
-	}
-	found->common = cie;
-	return cie.at <= cie.end;
-}
-
-static bool read_description(struct description *found, const uint8_t *at)
-{
-	struct reader fde = entry_at(at);
-	const uint8_t *here = fde.at;
-	uint32_t distance = (uint32_t)read_fixed(&fde, 4);
-	if (!read_common(found, here - distance))
-		return false;
-	found->start = read_encoded(&fde, found->encoding);
-	found->end = found->start + read_encoded(&fde, found->encoding & 15);
-	uint64_t bytes = read_uleb(&fde); /* augmentation: every CIE of a compiler has 'z' */
-	fde.at += bytes;
-	found->own = fde;
-	return fde.at <= fde.end;
-}
-
-#define TABLE_ENCODING 0x3b /* sorted pairs of 32-bit offsets from the table's own start */
-
-static const uint8_t *search_table(const uint8_t *header, uintptr_t pc)
-{
-	struct reader reader = { header + 4, header + 64 };
-	if (header[0] != 1 || header[3] != TABLE_ENCODING)
-		return NULL;
-	read_encoded(&reader, header[1]);
-	size_t count = read_encoded(&reader, header[2]);
-	const int32_t(*pairs)[2] = (const void *)reader.at;
-	int64_t key = (int64_t)(pc - (uintptr_t)header);
-	size_t low = 0, high = count;
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-		if (pairs[middle][0] <= key)
-			low = middle;
-		else
-			high = middle;
-	}
-	return count && pairs[low][0] <= key ? header + pairs[low][1] : NULL;
-}
-
-static bool describe(struct description *found, uintptr_t pc)
-{
-	memset(found, 0, sizeof *found);
-	const uint8_t *header = elf_unwind_table_of((const void *)pc);
-	const uint8_t *at = header ? search_table(header, pc) : NULL;
-	return at && read_description(found, at) && pc >= found->start && pc < found->end;
-}
-
-/* ---------- running the program ---------- */
 
 struct machine {
 	struct row row, initial, saved[STATES_MAX];
@@ -401,7 +232,7 @@ struct cfi_rule cfi_rule_at(uintptr_t pc)
 {
 	struct description found;
 	struct machine machine;
-	if (!describe(&found, pc))
+	if (!cfi_describe(&found, pc))
 		return (struct cfi_rule){ .kind = CFI_END };
 	if (found.is_signal)
 		return (struct cfi_rule){ .kind = CFI_SIGNAL };
@@ -414,14 +245,4 @@ struct cfi_rule cfi_rule_at(uintptr_t pc)
 	machine.wanted = pc;
 	run(&machine, found.own);
 	return rule_of(&machine.row);
-}
-
-int cfi_function_at(uintptr_t pc, uintptr_t *start, uintptr_t *end)
-{
-	struct description found;
-	if (!describe(&found, pc))
-		return 0;
-	*start = found.start;
-	*end = found.end;
-	return 1;
 }

@@ -1,0 +1,199 @@
+/* Owns the way from a moment of a thread to a stack id: two walks, a key, a look-up without a lock; and for what is
+ * new the definitions of frames and stack, under the lock of intern.c. It must never call the loader or malloc. */
+#include <string.h>
+
+#include "recorder/elf.h"
+#include "recorder/intern.h"
+#include "recorder/intern_private.h"
+#include "recorder/python.h"
+#include "recorder/session.h"
+#include "recorder/thread.h"
+#include "recorder/unwind.h"
+
+#define FRAME_HIDDEN UINT32_MAX
+
+static uint32_t define_python_frame(struct session *session, const struct python_frame *frame, uint64_t key)
+{
+	struct intern *intern = &session->intern;
+	struct python_source source;
+	if (!python_describe(frame, &source))
+		return 0;
+	if (source.is_hidden)
+		return FRAME_HIDDEN;
+	uint32_t file = intern_string(session, source.file);
+	uint32_t function = intern_string(session, source.function);
+	struct memtrace_def_python_frame *def = intern_record_begin(session, MEMTRACE_DEF_PYTHON_FRAME,
+							     intern->last_python_frame + 1, sizeof *def);
+	def->file = file;
+	def->function = function;
+	def->line = source.line;
+	if (!intern_record_end(session))
+		return 0;
+	id_table_put(&intern->frames, key, ++intern->last_python_frame);
+	return intern->last_python_frame;
+}
+
+static uint64_t frame_key(uint64_t hash, const struct python_frame *frame)
+{
+	return id_mix(hash, frame->code ^ (uint64_t)(uint32_t)frame->lasti << 40 ^ frame->guard);
+}
+
+/* 0: unknown; FRAME_HIDDEN: not to be shown. */
+static uint32_t python_frame_id(struct session *session, const struct python_frame *frame)
+{
+	struct intern *intern = &session->intern;
+	uint64_t key = frame_key(3, frame) | 1;
+	uint32_t id = id_table_get(&intern->frames, key);
+	if (id || id_table_is_full(&intern->frames))
+		return id;
+	return define_python_frame(session, frame, key);
+}
+
+static uint32_t define_native_frame(struct session *session, uintptr_t address)
+{
+	struct intern *intern = &session->intern;
+	const void *call = (const void *)(address - 1); /* the return address may be the next function's first */
+	uint32_t module = intern_module(session, call);
+	uint64_t base = module ? elf_object_of(call)->l_addr : 0;
+	uint64_t key = id_mix(id_mix(6, address), module) | 1;
+	uint32_t id = id_table_get(&intern->frames, key);
+	if (id || id_table_is_full(&intern->frames))
+		return id;
+	struct memtrace_def_native_frame *def = intern_record_begin(session, MEMTRACE_DEF_NATIVE_FRAME,
+							     intern->last_native_frame + 1, sizeof *def);
+	def->module = module;
+	def->offset = address - base;
+	if (!intern_record_end(session))
+		return 0;
+	id_table_put(&intern->frames, key, ++intern->last_native_frame);
+	return intern->last_native_frame;
+}
+
+struct walked {
+	struct python_frame python[PYTHON_FRAMES_MAX];
+	uintptr_t native[UNWIND_FRAMES_MAX];
+	unsigned python_count;
+	struct python_end python_end;
+	struct unwind_result native_end;
+	uintptr_t caller; /* return address of the hooked function */
+};
+
+static bool is_cuda_own(const void *address)
+{
+	const struct link_map *map = elf_object_of(address);
+	return map && (!strncmp(elf_basename(map), "libcudart", 9) || !strncmp(elf_basename(map), "libcuda.so", 10));
+}
+
+static const void *owner_address(const struct walked *walked)
+{
+	for (unsigned i = 0; i < walked->native_end.count; i++) {
+		const void *call = (const void *)(walked->native[i] - 1);
+		if (!is_cuda_own(call))
+			return call;
+	}
+	return (const void *)(walked->caller - 1);
+}
+
+/* False when a frame could not be defined. */
+static bool define_frames(struct session *session, const struct walked *walked, struct memtrace_def_stack *counts,
+			  uint32_t *ids)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < walked->python_count; i++) {
+		uint32_t id = python_frame_id(session, &walked->python[i]);
+		if (!id)
+			return false;
+		if (id != FRAME_HIDDEN)
+			ids[count++] = id;
+	}
+	counts->python_count = count;
+	for (unsigned i = 0; i < walked->native_end.count; i++) {
+		uint32_t id = define_native_frame(session, walked->native[i]);
+		if (!id)
+			return false;
+		ids[count++] = id;
+	}
+	counts->native_count = count - counts->python_count;
+	return true;
+}
+
+static uint32_t define_stack(struct session *session, const struct walked *walked, uint64_t key)
+{
+	struct intern *intern = &session->intern;
+	struct memtrace_def_stack counts = { .owner = 0 };
+	uint32_t ids[PYTHON_FRAMES_MAX + UNWIND_FRAMES_MAX];
+	counts.owner = intern_module(session, owner_address(walked));
+	if (!define_frames(session, walked, &counts, ids))
+		return 0;
+	size_t ids_bytes = (counts.python_count + counts.native_count) * sizeof *ids;
+	struct memtrace_def_stack *def = intern_record_begin(session, MEMTRACE_DEF_STACK, intern->last_stack + 1,
+						      sizeof *def + ids_bytes);
+	def->head.flags = (walked->python_end.truncated ? MEMTRACE_STACK_TRUNCATED : 0) |
+			  (walked->native_end.end == UNWIND_TRUNCATED ? MEMTRACE_STACK_NATIVE_TRUNCATED : 0);
+	def->owner = counts.owner;
+	def->python_count = counts.python_count;
+	def->native_count = counts.native_count;
+	memcpy(def->frames, ids, ids_bytes);
+	if (!intern_record_end(session))
+		return 0;
+	id_table_put(&intern->stacks, key, ++intern->last_stack);
+	return intern->last_stack;
+}
+
+static uint32_t intern_new_stack(struct session *session, const struct walked *walked, uint64_t key)
+{
+	struct intern *intern = &session->intern;
+	pthread_mutex_lock(&intern->lock);
+	uint32_t id = id_table_get(&intern->stacks, key);
+	if (!id && !id_table_is_full(&intern->stacks))
+		id = define_stack(session, walked, key);
+	pthread_mutex_unlock(&intern->lock);
+	if (!id)
+		__atomic_fetch_add(&session->writer.live->stacks_lost, 1, __ATOMIC_RELAXED);
+	return id;
+}
+
+static unsigned depth_limit(const struct session *session, unsigned most)
+{
+	return session->config.stack_depth < most ? (unsigned)session->config.stack_depth : most;
+}
+
+/* Python first: it knows where on the stack its evaluation loop is, which ends the native part. After a module was
+ * closed the same addresses may be other code. */
+static uint64_t walk(struct session *session, struct walked *walked, const void *frame, bool with_native)
+{
+	const struct config *config = &session->config;
+	walked->caller = ((const uintptr_t *)frame)[1];
+	walked->python_count = 0;
+	walked->python_end = (struct python_end){ .truncated = false };
+	walked->native_end = (struct unwind_result){ .count = 0 };
+	if (config->stacks & CONFIG_PYTHON)
+		walked->python_count = python_walk(walked->python, depth_limit(session, PYTHON_FRAMES_MAX),
+						   &walked->python_end);
+	if (with_native && config->stacks & CONFIG_NATIVE)
+		walked->native_end = unwind_walk(frame, walked->native, depth_limit(session, UNWIND_FRAMES_MAX),
+						 walked->python_end.loop_mark);
+	uint64_t key = id_mix(4, walked->caller);
+	for (unsigned i = 0; i < walked->python_count; i++)
+		key = frame_key(key, &walked->python[i]);
+	if (walked->native_end.count)
+		key = id_mix(key, unwind_generation());
+	for (unsigned i = 0; i < walked->native_end.count; i++)
+		key = id_mix(key, walked->native[i]);
+	return key | 1;
+}
+
+uint32_t intern_stack(struct session *session, const void *frame, bool with_native)
+{
+	struct thread_self *self = &thread_self;
+	struct walked walked; /* 3.6 KiB, not initialised: only what the walk fills is read */
+	uint64_t key = walk(session, &walked, frame, with_native);
+	if (self->stack_key == key)
+		return self->stack_id;
+	uint32_t id = id_table_get(&session->intern.stacks, key);
+	if (!id)
+		id = intern_new_stack(session, &walked, key);
+	self->stack_key = id ? key : 0;
+	self->stack_id = id;
+	return id;
+}
