@@ -80,3 +80,23 @@ def test_install_lays_out_a_complete_tree(tmp_path):
         "include/memtrace/trace.h",
     ):
         assert (installed / name).is_file(), f"{name} is missing"
+
+
+# Data flows hooks → recorder → trace → model → report; includes go to those who know less.
+MAY_INCLUDE = {
+    "base": {"base"},
+    "trace": {"base", "trace"},
+    "model": {"base", "trace", "model"},
+    "report": {"base", "trace", "model", "report"},
+    "recorder": {"base", "trace", "model", "report", "recorder"},
+    "hooks": {"recorder", "hooks"},
+    "cli": {"base", "trace", "model", "report", "cli"},
+    "simgpu": {"simgpu"},
+}
+
+
+@pytest.mark.parametrize("folder", MAY_INCLUDE)
+def test_folders_include_only_what_lies_below_them(folder):
+    for path in (ROOT / "src" / folder).glob("*.[ch]"):
+        included = set(re.findall(r'^#include "(\w+)/', path.read_text(), re.M))
+        assert included <= MAY_INCLUDE[folder], path.name

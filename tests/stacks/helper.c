@@ -1,5 +1,6 @@
 /* What the programs of this folder need from C: threads that Python does not know, and locks that are held while
  * another thread allocates. Nothing here waits for ever: a thread that is kept waiting is reported. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>

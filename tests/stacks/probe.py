@@ -3,6 +3,7 @@ a size of its own, by which the test finds its event; the free is on the same li
 same stack. Runs on every Python from 3.8 on."""
 
 import ctypes
+import gc
 import itertools
 import json
 import os
@@ -84,7 +85,9 @@ def line(place, function):
 
 
 def save(path, **more):
-    """Writes what was kept; a stack that occurred often is written once."""
+    """Writes what was kept; a stack that occurred often is written once. Nothing may die after it."""
+    gc.collect()
+    gc.disable()
     numbers, stacks, calls = {}, [], []
     for serial, thread, places, names in list(truths):
         stack = tuple(line(*both) for both in zip(places, names))
