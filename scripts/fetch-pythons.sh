@@ -61,11 +61,11 @@ fetch_suite() {
     mkdir -p "$apt"/{lists,archives}/partial "$root.new/root"
     : >"$apt/status"
     echo "deb [signed-by=$keyring] $mirror $suite main" >"$apt/sources.list"
-    apt apt-get update >&2
+    apt apt-get update
     packages=$(wanted_packages)
     is_newer_than_here || packages=$(grep -vE '^(libc6|libc-.*|libgcc-s1|libcrypt1)$' <<<"$packages")
     # shellcheck disable=SC2086
-    (cd "$apt/archives" && apt apt-get download $packages >&2)
+    (cd "$apt/archives" && apt apt-get download $packages)
     for package in "$apt/archives"/*.deb; do
         dpkg-deb --fsys-tarfile "$package" |
             tar -x -C "$root.new/root" --exclude='./usr/share/*' --exclude='./etc/*'
@@ -76,14 +76,15 @@ fetch_suite() {
 
 mirror=$(find_mirror) || true
 [ -n "$mirror" ] || die "finds no mirror in this machine's own apt sources (it must be a Debian)"
+declare -A running
 for suite in "${suites[@]}"; do
     [ ! -d "$pythons/$suite" ] || continue
     say "the Pythons of Debian $suite"
-    log=$pythons/$suite.log
-    if (set -e; fetch_suite "$suite") 2>"$log"; then
-        rm -f "$log"
-    else
-        say "Debian $suite could not be had: $(tail -n 1 "$log")"
-    fi
-    rm -rf "$pythons/$suite.new"
+    fetch_suite "$suite" >"$pythons/$suite.log" 2>&1 &
+    running[$suite]=$!
+done
+for suite in "${!running[@]}"; do
+    wait "${running[$suite]}" ||
+        say "Debian $suite could not be had: $(tail -n 1 "$pythons/$suite.log")"
+    rm -rf "$pythons/$suite.new" "$pythons/$suite.log"
 done

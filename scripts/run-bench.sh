@@ -21,6 +21,7 @@ traced=tests/bench/traced
 compile -fPIC -shared -Wl,-soname,libcuda.so.1 -o "$out/libcuda.so.1" tests/programs/fastcuda/libcuda.c
 compile -fPIC -shared -Wl,-soname,libc10.so -o "$out/libc10.so" $traced/c10.c
 compile -fPIC -shared -o "$out/toggle.so" $traced/toggle.c
+compile -fPIC -shared -DBEHIND -o "$out/toggle-behind.so" $traced/toggle.c "$out/toggle.so"
 compile -fPIC -shared -o "$out/libpairs.so" $traced/pairs.c "$out/libcuda.so.1" "$out/libc10.so"
 compile -o "$out/pairs" $traced/pairs.c "$out/libcuda.so.1" "$out/libc10.so"
 

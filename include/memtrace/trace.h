@@ -161,7 +161,8 @@ enum memtrace_definition_kind {
 	MEMTRACE_DEF_STACK,
 	MEMTRACE_DEF_THREAD,
 	MEMTRACE_DEF_DEVICE,
-	MEMTRACE_DEF_INFO
+	MEMTRACE_DEF_INFO,
+	MEMTRACE_DEF_SYMBOL
 };
 
 /* Every record begins with this; `bytes` is the whole record, a multiple of 8, header included. Ids of a
@@ -198,6 +199,14 @@ struct memtrace_def_native_frame {
 	struct memtrace_definition head;
 	uint32_t module;
 	uint64_t offset; /* return address - module base */
+};
+
+/* The function of a native frame, as far as the program itself could tell. Written late, most of them at the end:
+ * a trace has some, all or none. */
+struct memtrace_def_symbol {
+	struct memtrace_definition head; /* id: of the native frame; a second one for it is skipped */
+	uint32_t name;   /* string id: the symbol as the linker knows it, perhaps cut at its end */
+	uint64_t offset; /* return address - the function's first address */
 };
 
 #define MEMTRACE_STACK_TRUNCATED 1        /* in head.flags: there were more Python frames … */

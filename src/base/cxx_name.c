@@ -58,6 +58,73 @@ static void add_name(struct text *to, const char *name, size_t bytes)
 		text_add_bytes(to, name, bytes);
 }
 
+/* ---------- what a symbol stands for ---------- */
+
+/* Thunks: h <number> _ or v <number> _ <number> _, once or (c) twice. */
+static bool call_offset(struct cxx *cxx)
+{
+	bool is_virtual = cxx_take(cxx, 'v');
+	if (!is_virtual && !cxx_take(cxx, 'h'))
+		return false;
+	cxx_skip_number(cxx);
+	if (!cxx_take(cxx, '_') || !is_virtual)
+		return !is_virtual;
+	cxx_skip_number(cxx);
+	return cxx_take(cxx, '_');
+}
+
+static const struct special {
+	char code[3];
+	const char *words;
+} specials[] = {
+	{"TV", "vtable for "},
+	{"TT", "VTT for "},
+	{"TI", "typeinfo for "},
+	{"TS", "typeinfo name for "},
+	{"GV", "guard variable for "},
+	{"GR", "reference temporary for "},
+	{"TW", ""},
+	{"TH", ""},
+	{"GA", ""},
+};
+
+static bool special(struct cxx *cxx, bool *is_special)
+{
+	*is_special = true;
+	for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+		if (cxx_take_two(cxx, specials[i].code)) {
+			cxx_show(cxx, specials[i].words);
+			return cxx_any_name(cxx);
+		}
+	if (cxx_take_two(cxx, "Tc"))
+		return call_offset(cxx) && call_offset(cxx) && cxx_encoding(cxx);
+	if (cxx_peek(cxx, 0) == 'T' && (cxx_peek(cxx, 1) == 'h' || cxx_peek(cxx, 1) == 'v'))
+		return cxx_take(cxx, 'T') && call_offset(cxx) && cxx_encoding(cxx);
+	*is_special = false;
+	return false;
+}
+
+/* The types behind a name: not shown, so what cannot be read of them costs nothing at the end. */
+static void parameters(struct cxx *cxx)
+{
+	cxx->quiet++;
+	for (char c; c = cxx_peek(cxx, 0), c && c != 'E' && c != '.';)
+		if (!cxx_skip_type(cxx))
+			break;
+	cxx->quiet--;
+}
+
+bool cxx_encoding(struct cxx *cxx)
+{
+	bool is_special;
+	if (!cxx_enter(cxx))
+		return false;
+	bool is_read = special(cxx, &is_special) || (!is_special && cxx_any_name(cxx));
+	if (is_read && !is_special)
+		parameters(cxx);
+	return cxx_leave(cxx, is_read);
+}
+
 /* ---------- symbols ---------- */
 
 /* memcpy@@GLIBC_2.14, foo.part.0: what the linker or compiler put behind the name. */
@@ -67,14 +134,15 @@ static size_t plain_bytes(const char *symbol, size_t bytes)
 	const char *dot = memchr(symbol, '.', end < bytes ? end : bytes);
 	if (dot > symbol)
 		end = (size_t)(dot - symbol);
-	return end < bytes ? end : bytes;
+	return end && end < bytes ? end : bytes;
 }
 
 /* What nvcc names the host side of a kernel: __device_stub__ and the kernel's symbol. */
 static const char *without_stub(const char *symbol)
 {
 	static const char stub[] = "__device_stub__";
-	return strncmp(symbol, stub, sizeof stub - 1) ? symbol : symbol + sizeof stub - 1;
+	bool is_stub = !strncmp(symbol, stub, sizeof stub - 1) && symbol[sizeof stub - 1];
+	return is_stub ? symbol + sizeof stub - 1 : symbol;
 }
 
 static bool read_cxx(struct cxx *cxx, const char *symbol, size_t bytes)

@@ -24,7 +24,7 @@ static void show(struct cxx *cxx, const char *text, size_t bytes)
 		text_add_bytes(&cxx->out, text, bytes);
 }
 
-static void show_word(struct cxx *cxx, const char *word)
+void cxx_show(struct cxx *cxx, const char *word)
 {
 	show(cxx, word, strlen(word));
 }
@@ -32,7 +32,7 @@ static void show_word(struct cxx *cxx, const char *word)
 static void show_colons(struct cxx *cxx)
 {
 	if (!cxx->quiet && cxx->out.used_bytes && cxx->out.data[cxx->out.used_bytes - 1] != ' ')
-		show_word(cxx, "::");
+		cxx_show(cxx, "::");
 }
 
 static void repeat_from_now(struct cxx *cxx, const char *name, size_t bytes)
@@ -137,8 +137,8 @@ static bool operator_name(struct cxx *cxx)
 		return true;
 	show_component(cxx, "operator", strlen("operator"));
 	if (*spelling >= 'a' && *spelling <= 'z')
-		show_word(cxx, " ");
-	show_word(cxx, spelling);
+		cxx_show(cxx, " ");
+	cxx_show(cxx, spelling);
 	return true;
 }
 
@@ -155,7 +155,7 @@ static bool constructor_or_destructor(struct cxx *cxx)
 		return false;
 	cxx->at++;
 	show_colons(cxx);
-	show_word(cxx, is_destructor ? "~" : "");
+	cxx_show(cxx, is_destructor ? "~" : "");
 	show(cxx, name, bytes);
 	return !is_inherited || cxx_skip_type(cxx);
 }
@@ -249,8 +249,8 @@ bool cxx_substitution(struct cxx *cxx)
 		if (!cxx_take(cxx, known[i].code))
 			continue;
 		show_colons(cxx);
-		show_word(cxx, known[i].scope);
-		show_word(cxx, known[i].name);
+		cxx_show(cxx, known[i].scope);
+		cxx_show(cxx, known[i].name);
 		const char *name = known[i].code == 's' ? "basic_string" : known[i].name;
 		repeat_from_now(cxx, name, strlen(name));
 		return tags(cxx);
@@ -266,7 +266,7 @@ static bool arguments(struct cxx *cxx)
 	bool is_read = cxx_skip_arguments(cxx);
 	cxx->quiet--;
 	if (!is_in_lambda(cxx))
-		show_word(cxx, "<...>");
+		cxx_show(cxx, "<...>");
 	return is_read;
 }
 
@@ -353,69 +353,4 @@ static bool scoped(struct cxx *cxx)
 bool cxx_any_name(struct cxx *cxx)
 {
 	return cxx_enter(cxx) && cxx_leave(cxx, scoped(cxx));
-}
-
-/* Thunks: h <number> _ or v <number> _ <number> _, once or (c) twice. */
-static bool call_offset(struct cxx *cxx)
-{
-	bool is_virtual = cxx_take(cxx, 'v');
-	if (!is_virtual && !cxx_take(cxx, 'h'))
-		return false;
-	cxx_skip_number(cxx);
-	if (!cxx_take(cxx, '_') || !is_virtual)
-		return !is_virtual;
-	cxx_skip_number(cxx);
-	return cxx_take(cxx, '_');
-}
-
-static const struct special {
-	char code[3];
-	const char *words;
-} specials[] = {
-	{"TV", "vtable for "},
-	{"TT", "VTT for "},
-	{"TI", "typeinfo for "},
-	{"TS", "typeinfo name for "},
-	{"GV", "guard variable for "},
-	{"GR", "reference temporary for "},
-	{"TW", ""},
-	{"TH", ""},
-	{"GA", ""},
-};
-
-static bool special(struct cxx *cxx, bool *is_special)
-{
-	*is_special = true;
-	for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
-		if (cxx_take_two(cxx, specials[i].code)) {
-			show_word(cxx, specials[i].words);
-			return cxx_any_name(cxx);
-		}
-	if (cxx_take_two(cxx, "Tc"))
-		return call_offset(cxx) && call_offset(cxx) && cxx_encoding(cxx);
-	if (cxx_peek(cxx, 0) == 'T' && (cxx_peek(cxx, 1) == 'h' || cxx_peek(cxx, 1) == 'v'))
-		return cxx_take(cxx, 'T') && call_offset(cxx) && cxx_encoding(cxx);
-	*is_special = false;
-	return false;
-}
-
-/* The types behind a name: not shown, so what cannot be read of them costs nothing at the end. */
-static void parameters(struct cxx *cxx)
-{
-	cxx->quiet++;
-	for (char c; c = cxx_peek(cxx, 0), c && c != 'E' && c != '.';)
-		if (!cxx_skip_type(cxx))
-			break;
-	cxx->quiet--;
-}
-
-bool cxx_encoding(struct cxx *cxx)
-{
-	bool is_special;
-	if (!cxx_enter(cxx))
-		return false;
-	bool is_read = special(cxx, &is_special) || (!is_special && cxx_any_name(cxx));
-	if (is_read && !is_special)
-		parameters(cxx);
-	return cxx_leave(cxx, is_read);
 }

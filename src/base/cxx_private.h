@@ -49,6 +49,9 @@ static inline bool cxx_leave(struct cxx *cxx, bool result)
 
 /* cxx_name.c */
 bool cxx_encoding(struct cxx *); /* after _Z: a name and the types behind it, up to E or the end */
+
+/* cxx_parse.c */
+void cxx_show(struct cxx *, const char *word);
 bool cxx_any_name(struct cxx *); /* nested, local or plain, with its template arguments */
 bool cxx_unqualified(struct cxx *); /* one component */
 bool cxx_source_name(struct cxx *); /* <length> <bytes> */

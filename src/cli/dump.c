@@ -3,19 +3,22 @@
 #include "report/dump.h"
 
 #include "cli/load.h"
+#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/output.h"
 
-enum { OPTION_JSON, OPTION_STACKS };
+enum { OPTION_JSON, OPTION_STACKS, OPTION_LINES, OPTION_DEBUGINFOD };
 
 static const struct option_row options[] = {
 	[OPTION_JSON] = {"json", NULL, "one JSON object an event"},
 	[OPTION_STACKS] = {"stacks", NULL, "with Python and native frames, innermost first"},
+	[OPTION_LINES] = OPTION_ROW_LINES,
+	[OPTION_DEBUGINFOD] = OPTION_ROW_DEBUGINFOD,
 	{0},
 };
 
 struct choice {
-	bool json;
+	bool json, lines, debuginfod;
 	struct dump_style style;
 };
 
@@ -44,6 +47,10 @@ static int dump(const char *path, const void *context)
 	int status = load_open(&loaded, path);
 	if (status)
 		return status;
+	if (!choice->json || choice->style.stacks)
+		names_find(&loaded);
+	if (choice->lines)
+		names_find_lines(&loaded, choice->debuginfod);
 	text_init(&out);
 	if (!choice->json)
 		dump_table_head(&out);
@@ -60,6 +67,8 @@ static int run(const struct arguments *arguments)
 {
 	struct choice choice = {
 		.json = arguments->options[OPTION_JSON],
+		.lines = arguments->options[OPTION_LINES],
+		.debuginfod = arguments->options[OPTION_DEBUGINFOD],
 		.style = {.stacks = arguments->options[OPTION_STACKS], .ascii = output_is_ascii()},
 	};
 	return load_each(arguments, dump, &choice);

@@ -35,29 +35,44 @@ static int find_row(const struct verb *verb, const char *name, size_t length)
 	return -1;
 }
 
-/* `word` is "--name" or "--name=argument"; moves *at when the argument is the next word. */
-static bool take_option(const struct verb *verb, char **words, size_t *at,
-			struct arguments *arguments)
+static int find_letter(const struct verb *verb, const char *word)
 {
-	const char *name = words[*at] + 2;
-	size_t length = name_length(name);
-	int row = find_row(verb, name, length);
-	const char *argument = name[length] ? name + length + 1 : NULL;
-	if (row < 0) {
-		options_wrong(verb, "there is no option --%.*s", (int)length, name);
+	return verb->letter && word[1] == verb->letter && !word[2] ? verb->letter_row : -1;
+}
+
+/* `argument` NULL: it is the next word, if the option takes one; then *at moves on. */
+static bool take_argument(const struct verb *verb, int row, const char *argument, char **words,
+			  size_t *at, struct arguments *arguments)
+{
+	const struct option_row *option = &verb->options[row];
+	if (!option->argument && argument) {
+		options_wrong(verb, "--%s takes no argument", option->name);
 		return false;
 	}
-	if (!verb->options[row].argument && argument) {
-		options_wrong(verb, "--%s takes no argument", verb->options[row].name);
-		return false;
-	}
-	if (verb->options[row].argument && !argument && !(argument = words[++*at])) {
-		options_wrong(verb, "--%s needs %s", verb->options[row].name,
-			      verb->options[row].argument);
+	if (option->argument && !argument && !(argument = words[++*at])) {
+		options_wrong(verb, "--%s needs %s", option->name, option->argument);
 		return false;
 	}
 	arguments->options[row] = argument ? argument : "";
 	return true;
+}
+
+/* A word is "--name", "--name=argument" or "-l". */
+static bool take_option(const struct verb *verb, char **words, size_t *at,
+			struct arguments *arguments)
+{
+	const char *word = words[*at];
+	bool is_letter = word[1] != '-';
+	size_t length = is_letter ? 0 : name_length(word + 2);
+	int row = is_letter ? find_letter(verb, word) : find_row(verb, word + 2, length);
+	if (row < 0 && is_letter)
+		options_wrong(verb, "there is no option %s", word);
+	else if (row < 0)
+		options_wrong(verb, "there is no option --%.*s", (int)length, word + 2);
+	if (row < 0)
+		return false;
+	const char *argument = !is_letter && word[2 + length] ? word + 3 + length : NULL;
+	return take_argument(verb, row, argument, words, at, arguments);
 }
 
 static bool is_option(const char *word)
@@ -83,10 +98,6 @@ enum options_result options_parse(const struct verb *verb, char **words,
 		}
 		if (!strcmp(words[at], "--help") || !strcmp(words[at], "-h"))
 			return OPTIONS_HELP;
-		if (words[at][1] != '-') {
-			options_wrong(verb, "there is no option %s", words[at]);
-			return OPTIONS_WRONG;
-		}
 		if (!take_option(verb, words, &at, arguments))
 			return OPTIONS_WRONG;
 	}
@@ -99,10 +110,12 @@ enum options_result options_parse(const struct verb *verb, char **words,
 	return OPTIONS_WRONG;
 }
 
-static void add_option(struct text *out, const struct option_row *row)
+static void add_option(struct text *out, const struct option_row *row, char letter)
 {
 	text_add(out, "  --");
 	text_add(out, row->name);
+	if (letter)
+		text_printf(out, ", -%c", letter);
 	if (row->argument) {
 		text_add_char(out, ' ');
 		text_add(out, row->argument);
@@ -119,8 +132,8 @@ void options_help(struct text *out, const struct verb *verb)
 	if (verb->details)
 		text_printf(out, "%s\n\n", verb->details);
 	for (int i = 0; verb->options && verb->options[i].name; i++)
-		add_option(out, &verb->options[i]);
-	add_option(out, &help);
+		add_option(out, &verb->options[i], i == verb->letter_row ? verb->letter : 0);
+	add_option(out, &help, 0);
 }
 
 void options_overview(struct text *out)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/load.h"
+#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "report/by.h"
@@ -11,20 +12,22 @@
 #include "report/oom.h"
 #include "report/summary.h"
 
-enum { OPTION_JSON, OPTION_BY, OPTION_FULL, OPTION_LIMIT };
+enum { OPTION_JSON, OPTION_BY, OPTION_FULL, OPTION_LIMIT, OPTION_LINES, OPTION_DEBUGINFOD };
 
 static const struct option_row options[] = {
 	[OPTION_JSON] = {"json", NULL, "one JSON object a trace"},
 	[OPTION_BY] = {"by", "line|stack|owner", "the memory at the peak, by one of these"},
-	[OPTION_FULL] = {"full", NULL, "all rows, and all about every OOM"},
+	[OPTION_FULL] = {"full", NULL, "all rows, all frames of a stack, and all about every OOM"},
 	[OPTION_LIMIT] = {"limit", "N", "at most N rows of a table (20)"},
+	[OPTION_LINES] = OPTION_ROW_LINES,
+	[OPTION_DEBUGINFOD] = OPTION_ROW_DEBUGINFOD,
 	{0},
 };
 
 #define ROWS_BY_DEFAULT 20
 
 struct choice {
-	bool json, full, has_by, has_limit;
+	bool json, full, has_by, has_limit, lines, debuginfod;
 	enum by_kind by;
 	uint64_t limit;
 };
@@ -40,6 +43,19 @@ static void print_full(struct text *out, const struct loaded *loaded, const stru
 	}
 }
 
+static void print_by(struct text *out, const struct loaded *loaded, const struct choice *choice,
+		     size_t rows)
+{
+	const struct by_style style = {
+		.kind = choice->by,
+		.limit = rows,
+		.stacks = {.full = choice->full,
+			   .ascii = loaded->facts.ascii,
+			   .demangle = names_demangle},
+	};
+	by_print(out, loaded->model, trace_defs(loaded->trace), &loaded->facts, &style);
+}
+
 static void print(struct text *out, const struct loaded *loaded, const struct choice *choice)
 {
 	const struct defs *defs = trace_defs(loaded->trace);
@@ -47,7 +63,7 @@ static void print(struct text *out, const struct loaded *loaded, const struct ch
 	if (choice->json)
 		json_print(out, loaded->model, defs, &loaded->facts);
 	else if (choice->has_by)
-		by_print(out, loaded->model, defs, &loaded->facts, choice->by, rows);
+		print_by(out, loaded, choice, rows);
 	else if (choice->full)
 		print_full(out, loaded, choice);
 	else if (choice->has_limit)
@@ -64,6 +80,9 @@ static int report(const char *path, const void *context)
 	int status = load_trace(&loaded, path);
 	if (status)
 		return status;
+	names_find(&loaded);
+	if (choice->lines)
+		names_find_lines(&loaded, choice->debuginfod);
 	text_init(&out);
 	print(&out, &loaded, choice);
 	if (choice->json)
@@ -105,6 +124,8 @@ static int run(const struct arguments *arguments)
 		.full = arguments->options[OPTION_FULL],
 		.has_by = arguments->options[OPTION_BY],
 		.has_limit = arguments->options[OPTION_LIMIT],
+		.lines = arguments->options[OPTION_LINES],
+		.debuginfod = arguments->options[OPTION_DEBUGINFOD],
 	};
 	if (choice.has_by && !parse_by(arguments->options[OPTION_BY], &choice.by))
 		return options_wrong(&verb_report, "--by is line, stack or owner, not %s",

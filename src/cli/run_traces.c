@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/load.h"
+#include "cli/names.h"
 #include "cli/output.h"
 #include "report/run_table.h"
 #include "report/summary.h"
@@ -125,6 +126,7 @@ static void print_one(const char *path, const struct tree *tree)
 		return;
 	if (!has_spoken(&loaded) && !load_replay(&loaded)) {
 		note_signal(&loaded, tree);
+		names_find(&loaded);
 		text_init(&out);
 		summary_print(&out, loaded.model, trace_defs(loaded.trace), &loaded.facts);
 		output_words(&out);

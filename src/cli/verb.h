@@ -39,12 +39,14 @@ struct verb {
 	const char *usage;   /* what follows the name: "[options] TRACE..." */
 	const char *details; /* a paragraph for --help; NULL none */
 	const struct option_row *options;
+	char letter; /* 'o': "-o" is the same as the option in this row; 0 none */
+	unsigned char letter_row;
 	bool stops_at_operand; /* what follows the first operand is not ours */
 	size_t operands_least;
 	int (*run)(const struct arguments *); /* returns the exit status */
 };
 
-#define VERBS(X) X(run) X(report) X(peak) X(dump) X(check) X(help)
+#define VERBS(X) X(run) X(report) X(peak) X(flame) X(dump) X(check) X(help)
 
 #define X(name) extern const struct verb verb_##name;
 VERBS(X)

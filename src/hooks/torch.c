@@ -26,15 +26,17 @@ typedef size_t strided_function(const int64_t *sizes, size_t dimensions, const i
 				size_t item, size_t offset);
 typedef void resize_function(void *storage, size_t bytes);
 
-/* Real functions are looked for once; `*slot` is written by any thread with the same value. */
+static char absent; /* its address in a slot: looked for in vain */
+
+/* Functions of libraries that are loaded when they are asked for; so each is looked for once. */
 static void *real(void **slot, const char *symbol)
 {
 	void *function = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	if (!function) {
 		function = elf_find_anywhere(symbol, NULL);
-		__atomic_store_n(slot, function, __ATOMIC_RELAXED);
+		__atomic_store_n(slot, function ? function : &absent, __ATOMIC_RELAXED);
 	}
-	return function;
+	return function == &absent ? NULL : function;
 }
 
 /* The current stream of the thread: a read of PyTorch's thread-local state, but its first call makes streams

@@ -20,6 +20,7 @@ struct dump {
 	uint32_t half_order[2]; /* of the definitions window: what is read of which half */
 	uint64_t half_read[2];
 	uint64_t hole_ns;      /* slept since the cursor last moved */
+	uint32_t frames_named; /* native frames up to this id were looked up */
 	bool framework_told, python_told;
 	bool is_threaded;
 	uint32_t stop;      /* set by the ending thread */
@@ -42,6 +43,9 @@ struct patience {
 };
 /* Gives the dump thread a moment, or drains in its place. False: it has been too long. */
 bool dump_is_waited_for(struct patience *);
+
+/* For whoever drains: takes in what was defined since, and makes room for more. */
+void dump_read_definitions(struct session *);
 
 /* Ends the recording: drains, closes the trace, writes the summary. The session is over already for hooks. */
 void dump_finish(struct session *, enum memtrace_ended how, int status);

@@ -1,5 +1,5 @@
-/* Owns the reading of loaded objects' dynamic sections. It must never call into the loader: these look-ups run
- * inside dlsym and inside wrappers whose caller may hold any lock. */
+/* Owns the reading of loaded objects' dynamic sections. It must never call into the loader but for the one walk over
+ * all objects: these look-ups run inside dlsym and inside wrappers whose caller may hold any lock. */
 #include "recorder/elf.h"
 
 #include <dlfcn.h>
@@ -141,53 +141,78 @@ void *elf_find(const struct link_map *map, const char *name, const char *node)
 	return index ? (void *)(map->l_addr + dynamic.symbols[index].st_value) : NULL;
 }
 
+
 const char *elf_basename(const struct link_map *map)
 {
 	const char *slash = strrchr(map->l_name, '/');
 	return slash ? slash + 1 : map->l_name;
 }
 
-static const struct link_map *own_object(void)
+/* ---------- all loaded objects ----------
+ * Walked by dl_iterate_phdr, under the lock that keeps them from being unmapped meanwhile: the list itself may not be
+ * followed while another thread is in dlclose. Nobody waits for us while holding that lock but another such walk. */
+
+struct search {
+	const char *prefix; /* of the file's name; NULL: any */
+	const char *name, *node;
+	bool passed_self;
+	void *before, *after; /* what the first object before, behind ourselves has */
+};
+
+static bool object_is_self(const struct dl_phdr_info *info)
 {
-	static const struct link_map *self;
-	const struct link_map *known = __atomic_load_n(&self, __ATOMIC_RELAXED);
-	if (!known) {
-		known = elf_object_of(&self_mark);
-		__atomic_store_n(&self, known, __ATOMIC_RELAXED);
+	uintptr_t offset = (uintptr_t)&self_mark - info->dlpi_addr;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		if (segment->p_type == PT_LOAD && offset - segment->p_vaddr < segment->p_memsz)
+			return true;
 	}
-	return known;
+	return false;
 }
 
-static const struct link_map *first_object(void)
+static struct link_map object_of_headers(const struct dl_phdr_info *info)
 {
-	return &_r_debug ? _r_debug.r_map : NULL;
+	struct link_map object = { .l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name };
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			object.l_ld = (ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return object;
 }
 
-static void *find_between(const struct link_map *from, const struct link_map *to, const char *name, const char *node)
+static int search_object(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
-	void *found = NULL;
-	for (const struct link_map *map = from; map && map != to && !found; map = map->l_next)
-		found = elf_find(map, name, node);
-	return found;
+	struct search *search = argument;
+	(void)bytes;
+	if (!search->passed_self && object_is_self(info)) {
+		search->passed_self = true;
+		return 0;
+	}
+	void **found = search->passed_self ? &search->after : &search->before;
+	struct link_map object = object_of_headers(info);
+	if (*found || !strncmp(elf_basename(&object), "libmemtrace", 11)) /* a second copy of us is no real function */
+		return 0;
+	if (search->prefix && strncmp(elf_basename(&object), search->prefix, strlen(search->prefix)) != 0)
+		return 0;
+	*found = elf_find(&object, search->name, search->node);
+	return search->after != NULL;
+}
+
+static void *search_all(struct search *search)
+{
+	dl_iterate_phdr(search_object, search);
+	return search->after ? search->after : search->before;
 }
 
 void *elf_find_anywhere(const char *name, const char *node)
 {
-	const struct link_map *self = own_object();
-	void *found = self ? find_between(self->l_next, NULL, name, node) : NULL;
-	return found ? found : find_between(first_object(), self, name, node);
+	struct search search = { .name = name, .node = node };
+	return search_all(&search);
 }
 
 void *elf_find_in(const char *prefix, const char *name, const char *node)
 {
-	for (const struct link_map *map = first_object(); map; map = map->l_next) {
-		if (strncmp(elf_basename(map), prefix, strlen(prefix)) != 0 || map == own_object())
-			continue;
-		void *found = elf_find(map, name, node);
-		if (found)
-			return found;
-	}
-	return NULL;
+	struct search search = { .prefix = prefix, .name = name, .node = node };
+	return search_all(&search);
 }
 
 /* The extent of an object by its program headers; its first segment begins with the ELF header. */
@@ -206,6 +231,12 @@ static bool range_by_headers(const struct link_map *map, struct elf_range *range
 	return true;
 }
 
+static const struct link_map *first_object(void)
+{
+	return &_r_debug ? _r_debug.r_map : NULL;
+}
+
+/* Before glibc 2.35 there is no look-up without a lock; the list is short-lived knowledge, used at once. */
 static const struct link_map *object_by_headers(const void *address)
 {
 	struct elf_range range;

@@ -1,6 +1,6 @@
-/* Finds functions in loaded objects by reading their dynamic symbol tables in place: no loader lock, no
- * allocation, and no reference that would pin a library which the program closes. Thread-safe as far as the
- * list of loaded objects is (an object closed by another thread meanwhile is the program's own race). */
+/* Finds functions in loaded objects by reading their dynamic symbol tables in place: no allocation, and no reference
+ * that would pin a library which the program closes. Any thread. A search over all objects holds the loader's lock
+ * of dl_iterate_phdr (not that of dlopen): off the hot path only. What is given must stay loaded meanwhile. */
 #ifndef MT_RECORDER_ELF_H
 #define MT_RECORDER_ELF_H
 

@@ -222,3 +222,23 @@ bool intern_try_info(struct session *session, enum memtrace_info info, const cha
 	pthread_mutex_unlock(&session->intern.lock);
 	return true;
 }
+
+static bool define_symbol(struct session *session, uint32_t native_frame, const char *symbol, uint64_t offset)
+{
+	uint32_t name = intern_string(session, symbol);
+	if (!name)
+		return false;
+	struct memtrace_def_symbol *def = intern_record_begin(session, MEMTRACE_DEF_SYMBOL, native_frame, sizeof *def);
+	def->name = name;
+	def->offset = offset;
+	return intern_record_end(session);
+}
+
+bool intern_try_symbol(struct session *session, uint32_t native_frame, const char *symbol, uint64_t offset)
+{
+	if (pthread_mutex_trylock(&session->intern.lock))
+		return false;
+	bool is_defined = define_symbol(session, native_frame, symbol, offset);
+	pthread_mutex_unlock(&session->intern.lock);
+	return is_defined;
+}

@@ -38,5 +38,7 @@ void intern_device(struct session *, unsigned ordinal, const char *name, uint64_
 void intern_info(struct session *, enum memtrace_info, const char *text);
 /* For the dump thread, which must not wait for a hook: false when the lock is taken. */
 bool intern_try_info(struct session *, enum memtrace_info, const char *text);
+/* Also false when the trace has no room for it. */
+bool intern_try_symbol(struct session *, uint32_t native_frame, const char *symbol, uint64_t offset);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/errno_text.h"
 #include "base/text.h"
 #include "model/model.h"
+#include "recorder/name_stacks.h"
 #include "recorder/python.h"
 #include "recorder/say.h"
 #include "recorder/session.h"
@@ -223,6 +224,7 @@ void notes_report_oom(struct session *session, size_t index)
 	text_printf(&number, ".oom%zu.txt", index + 1);
 	path_with(path, sizeof path, session->base, text_string(&number));
 	path_with(trace_path, sizeof trace_path, session->base, ".mtrace");
+	name_stacks(session);
 	report_facts(session, &facts, shown_path(trace_path));
 	text_init(&text);
 	oom_print(&text, session->dump.model, session->dump.defs, &facts, index);

@@ -1,60 +1,70 @@
-/* Owns the offsets, compiled from the headers of each version. It must never guess: a version without a row has
- * no frames, and a row that the interpreter's own descriptions contradict is not used. */
+/* Owns the offsets, compiled from the headers of each version. It must never guess: a version
+ * without a row has no frames, and a row that the interpreter's own descriptions contradict is not
+ * used. */
 #include "recorder/python_layout.h"
 
 #include <string.h>
 
-#define NONE PYTHON_ABSENT
-#define TEXT_OLD .text_length = 16, .text_state = 32, .text_ascii = 48, .text_compact = 72
-#define TEXT_NEW .text_length = 16, .text_state = 32, .text_ascii = 40, .text_compact = 56
-#define TEXT_FREE .text_length = 32, .text_state = 48, .text_ascii = 56, .text_compact = 72
-#define TEXT_BITS .text_kind_bit = 2, .text_compact_bit = 5, .text_ascii_bit = 6
-#define TEXT_BITS_BYTE .text_kind_bit = 8, .text_compact_bit = 11, .text_ascii_bit = 12
-#define OBJECT .object_type = 8, .bytes_size = 16, .bytes_data = 32
-#define OBJECT_FREE .object_type = 24, .bytes_size = 32, .bytes_data = 48
+#define NONE               PYTHON_ABSENT
+#define TEXT_OLD           .text_length = 16, .text_state = 32, .text_ascii = 48, .text_compact = 72
+#define TEXT_NEW           .text_length = 16, .text_state = 32, .text_ascii = 40, .text_compact = 56
+#define TEXT_FREE          .text_length = 32, .text_state = 48, .text_ascii = 56, .text_compact = 72
+#define TEXT_BITS          .text_kind_bit = 2, .text_compact_bit = 5, .text_ascii_bit = 6
+#define TEXT_BITS_BYTE     .text_kind_bit = 8, .text_compact_bit = 11, .text_ascii_bit = 12
+#define OBJECT             .object_type = 8, .bytes_size = 16, .bytes_data = 32
+#define OBJECT_FREE        .object_type = 24, .bytes_size = 32, .bytes_data = 48
 #define VIA_CFRAME(offset) .thread_frame = NONE, .thread_cframe = 56, .cframe_frame = (offset)
-#define DIRECT(offset) .thread_frame = (offset), .thread_cframe = NONE, .cframe_frame = NONE
-#define NO_TLBC .frame_tlbc_index = NONE, .code_tlbc = NONE
+#define DIRECT(offset)     .thread_frame = (offset), .thread_cframe = NONE, .cframe_frame = NONE
+#define NO_TLBC            .frame_tlbc_index = NONE, .code_tlbc = NONE
 
 /* Up to 3.10 the frame is an object of its own, with `lasti` as a number. */
-#define FRAME_OBJECT(lasti) \
-	DIRECT(24), .frame_code = 32, .frame_previous = 24, .frame_lasti = (lasti), .frame_instruction = NONE, \
-	.frame_owner = NONE, .frame_is_entry = NONE, NO_TLBC, \
-	.code_first_line = 40, .code_file = 104, .code_name = 112, .code_qualname = NONE, .code_lines = 120, \
-	.code_first_traceable = NONE, .code_version = NONE, .code_bytes = NONE, OBJECT, TEXT_OLD, TEXT_BITS
+#define FRAME_OBJECT(lasti)                                                                 \
+	DIRECT(24), .frame_code = 32, .frame_previous = 24, .frame_lasti = (lasti),         \
+		    .frame_instruction = NONE, .frame_owner = NONE, .frame_is_entry = NONE, \
+		    NO_TLBC, .code_first_line = 40, .code_file = 104, .code_name = 112,     \
+		    .code_qualname = NONE, .code_lines = 120, .code_first_traceable = NONE, \
+		    .code_version = NONE, .code_bytes = NONE, OBJECT, TEXT_OLD, TEXT_BITS
 
-#define FRAME_312 .frame_code = 0, .frame_previous = 8, .frame_lasti = NONE, .frame_instruction = 56, .frame_is_entry = NONE
-#define CODE_312(traceable, bytes) \
-	.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualname = 128, .code_lines = 136, \
-	.code_first_traceable = (traceable), .code_version = 92, .code_bytes = (bytes)
-#define CODE_FREE(traceable, bytes) \
-	.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualname = 144, .code_lines = 152, \
-	.code_first_traceable = (traceable), .code_version = 108, .code_bytes = (bytes)
+#define FRAME_311                                                                             \
+	.frame_code = 32, .frame_previous = 48, .frame_lasti = NONE, .frame_instruction = 56, \
+	.frame_owner = 69, .frame_is_entry = 68, NO_TLBC
+#define FRAME_312                                                                           \
+	.frame_code = 0, .frame_previous = 8, .frame_lasti = NONE, .frame_instruction = 56, \
+	.frame_is_entry = NONE
 
-#define ROW_314(number) \
-	{ .minor = (number), .lines = PYTHON_LINES_PEP657, DIRECT(72), FRAME_312, .frame_owner = 74, NO_TLBC, \
-	  .code_tag_mask = 3, CODE_312(192, 208), OBJECT, TEXT_NEW, TEXT_BITS }
-#define ROW_314_FREE(number) \
-	{ .minor = (number), .free_threaded = true, .lines = PYTHON_LINES_PEP657, DIRECT(72), FRAME_312, \
-	  .frame_owner = 78, .frame_tlbc_index = 72, .code_tag_mask = 3, CODE_FREE(208, 232), .code_tlbc = 224, \
-	  OBJECT_FREE, TEXT_FREE, TEXT_BITS_BYTE }
+#define CODE_311                                                                         \
+	.code_first_line = 72, .code_file = 112, .code_name = 120, .code_qualname = 128, \
+	.code_lines = 136, .code_first_traceable = 168, .code_version = NONE, .code_bytes = 184
+#define CODE_312(traceable, bytes)                                                       \
+	.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualname = 128, \
+	.code_lines = 136, .code_first_traceable = (traceable), .code_version = 92,      \
+	.code_bytes = (bytes)
+#define CODE_FREE(traceable, bytes)                                                      \
+	.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualname = 144, \
+	.code_lines = 152, .code_first_traceable = (traceable), .code_version = 108,     \
+	.code_bytes = (bytes)
+
+#define CODE_314_FREE  CODE_FREE(208, 232), .code_tlbc = 224
+#define FRAME_313      FRAME_312, .frame_owner = 70, NO_TLBC
+#define FRAME_314      FRAME_312, .frame_owner = 74, NO_TLBC, .code_tag_mask = 3
+#define FRAME_314_FREE FRAME_312, .frame_owner = 78, .frame_tlbc_index = 72, .code_tag_mask = 3
+#define PEP657         .lines = PYTHON_LINES_PEP657
+#define STRUCTS_OLD    OBJECT, TEXT_OLD, TEXT_BITS
+#define STRUCTS        OBJECT, TEXT_NEW, TEXT_BITS
+#define FREE           .free_threaded = true, OBJECT_FREE, TEXT_FREE
 
 static const struct python_layout layouts[] = {
-	{ .minor = 8, .lines = PYTHON_LINES_LNOTAB, FRAME_OBJECT(104) },
-	{ .minor = 9, .lines = PYTHON_LINES_LNOTAB, FRAME_OBJECT(104) },
-	{ .minor = 10, .lines = PYTHON_LINES_PEP626, FRAME_OBJECT(96) },
-	{ .minor = 11, .lines = PYTHON_LINES_PEP657, VIA_CFRAME(8),
-	  .frame_code = 32, .frame_previous = 48, .frame_lasti = NONE, .frame_instruction = 56, .frame_owner = 69,
-	  .frame_is_entry = 68, NO_TLBC,
-	  .code_first_line = 72, .code_file = 112, .code_name = 120, .code_qualname = 128, .code_lines = 136,
-	  .code_first_traceable = 168, .code_version = NONE, .code_bytes = 184, OBJECT, TEXT_OLD, TEXT_BITS },
-	{ .minor = 12, .lines = PYTHON_LINES_PEP657, VIA_CFRAME(0), FRAME_312, .frame_owner = 70, NO_TLBC,
-	  CODE_312(176, 192), OBJECT, TEXT_NEW, TEXT_BITS },
-	{ .minor = 13, .lines = PYTHON_LINES_PEP657, DIRECT(72), FRAME_312, .frame_owner = 70, NO_TLBC,
-	  CODE_312(184, 200), OBJECT, TEXT_NEW, TEXT_BITS },
-	{ .minor = 13, .free_threaded = true, .lines = PYTHON_LINES_PEP657, DIRECT(72), FRAME_312, .frame_owner = 70,
-	  NO_TLBC, CODE_FREE(200, 216), OBJECT_FREE, TEXT_FREE, TEXT_BITS },
-	ROW_314(14), ROW_314_FREE(14), ROW_314(15), ROW_314_FREE(15),
+	{.minor = 8, .lines = PYTHON_LINES_LNOTAB, FRAME_OBJECT(104)},
+	{.minor = 9, .lines = PYTHON_LINES_LNOTAB, FRAME_OBJECT(104)},
+	{.minor = 10, .lines = PYTHON_LINES_PEP626, FRAME_OBJECT(96)},
+	{.minor = 11, PEP657, VIA_CFRAME(8), FRAME_311, CODE_311, STRUCTS_OLD},
+	{.minor = 12, PEP657, VIA_CFRAME(0), FRAME_313, CODE_312(176, 192), STRUCTS},
+	{.minor = 13, PEP657, DIRECT(72), FRAME_313, CODE_312(184, 200), STRUCTS},
+	{.minor = 13, PEP657, DIRECT(72), FRAME_313, CODE_FREE(200, 216), FREE, TEXT_BITS},
+	{.minor = 14, PEP657, DIRECT(72), FRAME_314, CODE_312(192, 208), STRUCTS},
+	{.minor = 14, PEP657, DIRECT(72), FRAME_314_FREE, CODE_314_FREE, FREE, TEXT_BITS_BYTE},
+	{.minor = 15, PEP657, DIRECT(72), FRAME_314, CODE_312(192, 208), STRUCTS},
+	{.minor = 15, PEP657, DIRECT(72), FRAME_314_FREE, CODE_314_FREE, FREE, TEXT_BITS_BYTE},
 };
 
 const struct python_layout *python_layout_find(int minor, bool free_threaded)
@@ -66,17 +76,21 @@ const struct python_layout *python_layout_find(int minor, bool free_threaded)
 }
 
 /* ---------- _Py_DebugOffsets ----------
- * 64-bit words; the groups of each release begin at other places. Word 2 says whether the build is free-threaded
- * (as does everything behind it, differently laid out: the row must agree with what is read here). */
-#define COOKIE "xdebugpy"
+ * 64-bit words; the groups of each release begin at other places. Word 2 says whether the build is
+ * free-threaded (as does everything behind it, differently laid out: the row must agree with what
+ * is read here). */
+#define COOKIE             "xdebugpy"
 #define WORD_FREE_THREADED 2
 
 static const struct words {
 	int minor;
-	uint8_t current_frame; /* thread_state.current_frame */
-	uint8_t frame;         /* interpreter_frame.{size, previous, executable, instr_ptr, localsplus, owner} */
-	uint8_t code;          /* code_object.{size, filename, name, qualname, linetable, firstlineno, …, code} */
-} words[] = { { 13, 23, 28, 34 }, { 14, 26, 31, 39 }, { 15, 26, 39, 47 } };
+	/* thread_state.current_frame */
+	uint8_t current_frame;
+	/* interpreter_frame.{size, previous, executable, instr_ptr, localsplus, owner} */
+	uint8_t frame;
+	/* code_object.{size, filename, name, qualname, linetable, firstlineno, …, code} */
+	uint8_t code;
+} words[] = {{13, 23, 28, 34}, {14, 26, 31, 39}, {15, 26, 39, 47}};
 
 static bool has_description(const void *runtime)
 {
@@ -99,15 +113,16 @@ static bool group_agrees(const uint64_t *group, const int16_t *offsets, unsigned
 bool python_layout_agrees(const struct python_layout *layout, const void *runtime)
 {
 	const uint64_t *described = runtime;
-	const int16_t frame[] = { layout->frame_previous, layout->frame_code, layout->frame_instruction, NONE,
-				  layout->frame_owner };
-	const int16_t code[] = { layout->code_file, layout->code_name, layout->code_qualname, layout->code_lines,
-				 layout->code_first_line };
+	const int16_t frame[] = {layout->frame_previous, layout->frame_code,
+				 layout->frame_instruction, NONE, layout->frame_owner};
+	const int16_t code[] = {layout->code_file, layout->code_name, layout->code_qualname,
+				layout->code_lines, layout->code_first_line};
 	if (layout->minor < 13)
 		return true;
 	for (unsigned i = 0; has_description(runtime) && i < sizeof words / sizeof *words; i++)
 		if (words[i].minor == layout->minor)
-			return described[words[i].current_frame] == (uint64_t)layout->thread_frame &&
+			return described[words[i].current_frame] ==
+				       (uint64_t)layout->thread_frame &&
 			       group_agrees(&described[words[i].frame], frame, 5) &&
 			       group_agrees(&described[words[i].code], code, 5) &&
 			       described[words[i].code + 9] == (uint64_t)layout->code_bytes;
@@ -125,16 +140,18 @@ struct member {
 };
 
 #define MEMBERS_BEHIND_TYPE 232 /* PyTypeObject: from ob_type to tp_members */
-#define MEMBERS_WANTED 4
+#define MEMBERS_WANTED      4
 
-bool python_layout_agrees_with_type(const struct python_layout *layout, const void *code_type, const void *type_type)
+bool python_layout_agrees_with_type(const struct python_layout *layout, const void *code_type,
+				    const void *type_type)
 {
 	const struct {
 		const char *name;
 		int16_t offset;
-	} expected[] = { { "co_filename", layout->code_file },       { "co_name", layout->code_name },
-			 { "co_qualname", layout->code_qualname },   { "co_firstlineno", layout->code_first_line },
-			 { "co_linetable", layout->code_lines },     { "co_lnotab", layout->code_lines } };
+	} expected[] = {
+		{"co_filename", layout->code_file},     {"co_name", layout->code_name},
+		{"co_qualname", layout->code_qualname}, {"co_firstlineno", layout->code_first_line},
+		{"co_linetable", layout->code_lines},   {"co_lnotab", layout->code_lines}};
 	const char *type = (const char *)code_type + layout->object_type;
 	unsigned found = 0;
 	if (*(const void *const *)type != type_type)

@@ -1,4 +1,5 @@
-/* Where CPython keeps what a walk needs, a row a version. Byte offsets, LP64; release and debug builds alike. */
+/* Where CPython keeps what a walk needs, a row a version. Byte offsets, LP64; release and debug
+ * builds alike. */
 #ifndef MT_RECORDER_PYTHON_LAYOUT_H
 #define MT_RECORDER_PYTHON_LAYOUT_H
 
@@ -8,7 +9,8 @@
 
 #define PYTHON_ABSENT (-1)
 
-enum python_lines { /* the format of a code object's line table */
+/* The format of a code object's line table. */
+enum python_lines {
 	PYTHON_LINES_LNOTAB, /* 3.8, 3.9: pairs of an address and a line increment */
 	PYTHON_LINES_PEP626, /* 3.10 */
 	PYTHON_LINES_PEP657  /* 3.11 on */
@@ -18,13 +20,13 @@ struct python_layout {
 	int minor;
 	bool free_threaded;
 	enum python_lines lines;
-	int16_t thread_frame;              /* PyThreadState: the innermost frame, or … */
+	int16_t thread_frame;                /* PyThreadState: the innermost frame, or … */
 	int16_t thread_cframe, cframe_frame; /* … by way of a struct in between (3.11, 3.12) */
 	int16_t frame_code, frame_previous;
-	int16_t frame_lasti;               /* an int in bytes or code units (up to 3.10) … */
-	int16_t frame_instruction;         /* … or the address of an instruction */
+	int16_t frame_lasti;       /* an int in bytes or code units (up to 3.10) … */
+	int16_t frame_instruction; /* … or the address of an instruction */
 	int16_t frame_owner, frame_is_entry, frame_tlbc_index;
-	uintptr_t code_tag_mask;           /* low bits of frame_code that are no address */
+	uintptr_t code_tag_mask; /* low bits of frame_code that are no address */
 	int16_t code_first_line, code_file, code_name, code_qualname, code_lines;
 	int16_t code_first_traceable, code_version, code_bytes, code_tlbc;
 	int16_t object_type, bytes_size, bytes_data;
@@ -35,11 +37,12 @@ struct python_layout {
 /* The row of a version, or NULL. */
 const struct python_layout *python_layout_find(int minor, bool free_threaded);
 
-/* 3.13 on, _PyRuntime begins with a description of the layout: true if it says the same as the row. */
+/* 3.13 on, _PyRuntime begins with a description of the layout: true if it says as the row does. */
 bool python_layout_agrees(const struct python_layout *, const void *runtime);
-/* The type of code objects lists their members with offsets: true if the list says the same as the row.
- * `type_type` is the type that every type has. */
-bool python_layout_agrees_with_type(const struct python_layout *, const void *code_type, const void *type_type);
+/* The type of code objects lists their members with offsets: true if the list says the same as the
+ * row. `type_type` is the type that every type has. */
+bool python_layout_agrees_with_type(const struct python_layout *, const void *code_type,
+				    const void *type_type);
 /* What the description says: is this a free-threaded build? False when there is no description. */
 bool python_layout_is_free_threaded(const void *runtime);
 

@@ -1,4 +1,4 @@
-/* What python.c (finding and walking) and python_source.c (names and lines) share. */
+/* What python_find.c, python.c (walking) and python_source.c (names and lines) share. */
 #ifndef MT_RECORDER_PYTHON_PRIVATE_H
 #define MT_RECORDER_PYTHON_PRIVATE_H
 
@@ -6,6 +6,10 @@
 #include <stdint.h>
 
 #include "recorder/python_layout.h"
+
+#define PYTHON_TYPE_FLAGS 160 /* PyTypeObject: from ob_type to tp_flags, in every version */
+#define PYTHON_IS_BYTES   (1ul << 27)
+#define PYTHON_IS_TEXT    (1ul << 28)
 
 struct python {
 	const struct python_layout *layout; /* stored last; NULL: no walk */
@@ -17,6 +21,9 @@ struct python {
 };
 
 extern struct python python __attribute__((visibility("hidden")));
+
+/* Were libraries opened since this thread last looked? */
+bool python_is_expected(void);
 
 static inline uintptr_t load_pointer(uintptr_t base, int offset)
 {
@@ -37,6 +44,15 @@ static inline int16_t python_name_offset(const struct python_layout *layout)
 static inline bool python_has_type(uintptr_t object, const void *type)
 {
 	return object && load_pointer(object, python.layout->object_type) == (uintptr_t)type;
+}
+
+/* Of a type or one derived from it, which has `flag`. */
+static inline bool python_is_a(uintptr_t object, const void *type, uintptr_t flag)
+{
+	int head = python.layout->object_type;
+	return python_has_type(object, type) ||
+	       (object &&
+		load_pointer(load_pointer(object, head), head + PYTHON_TYPE_FLAGS) & flag);
 }
 
 #endif

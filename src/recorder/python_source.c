@@ -1,5 +1,5 @@
-/* Owns the reading of names and lines from code objects, at first sight of a frame. It must never call Python:
- * strings are copied from where they lie, line tables are decoded here. */
+/* Owns the reading of names and lines from code objects, at first sight of a frame. It must never
+ * call Python: strings are copied from where they lie, line tables are decoded here. */
 #include <string.h>
 
 #include "recorder/python.h"
@@ -9,10 +9,11 @@
 
 /* ---------- texts ---------- */
 
-/* Bytes of a file name that are no UTF-8 are in Python the characters U+DC80 to U+DCFF: here bytes again. */
+/* Bytes of a file name that are no UTF-8 are in Python the characters U+DC80 to U+DCFF: here bytes
+ * again. */
 static unsigned put_utf8(char *at, uint32_t c)
 {
-	static const unsigned char lead[] = { 0, 0xC0, 0xE0, 0xF0 };
+	static const unsigned char lead[] = {0, 0xC0, 0xE0, 0xF0};
 	bool is_byte = c >= 0xDC80 && c <= 0xDCFF;
 	if (c < 0x80 || is_byte) {
 		at[0] = (char)(c & 0xff);
@@ -30,26 +31,35 @@ static unsigned put_utf8(char *at, uint32_t c)
 static uint32_t character(const char *data, unsigned kind, size_t index)
 {
 	switch (kind) {
-	case 1: return (uint8_t)data[index];
-	case 2: return ((const uint16_t *)(const void *)data)[index];
-	default: return ((const uint32_t *)(const void *)data)[index];
+	case 1:
+		return (uint8_t)data[index];
+	case 2:
+		return ((const uint16_t *)(const void *)data)[index];
+	default:
+		return ((const uint32_t *)(const void *)data)[index];
 	}
 }
 
-/* Compact strings only: names and files of code objects always are. */
-static void copy_text(const struct python_layout *layout, uintptr_t object, char *buffer, size_t bytes)
+/* Strings have their characters behind them, or elsewhere: those of a class derived from str. */
+static const char *characters(const struct python_layout *layout, uintptr_t object, uint32_t state)
+{
+	if (!(state >> layout->text_compact_bit & 1))
+		return (const char *)load_pointer(object, layout->text_compact);
+	bool is_ascii = state >> layout->text_ascii_bit & 1;
+	return (const char *)object + (is_ascii ? layout->text_ascii : layout->text_compact);
+}
+
+static void copy_text(const struct python_layout *layout, uintptr_t object, char *buffer,
+		      size_t bytes)
 {
 	size_t used = 0;
 	strcpy(buffer, "?");
-	if (!python_has_type(object, python.text_type))
+	if (!python_is_a(object, python.text_type, PYTHON_IS_TEXT))
 		return;
 	size_t length = load_pointer(object, layout->text_length);
 	uint32_t state = (uint32_t)load_int(object, layout->text_state);
 	unsigned kind = state >> layout->text_kind_bit & 7;
-	bool is_ascii = state >> layout->text_ascii_bit & 1;
-	if (!(state >> layout->text_compact_bit & 1))
-		return;
-	const char *data = (const char *)object + (is_ascii ? layout->text_ascii : layout->text_compact);
+	const char *data = characters(layout, object, state);
 	for (size_t i = 0; i < length && used + 5 < bytes; i++)
 		used += put_utf8(buffer + used, character(data, kind, i));
 	buffer[used] = 0;
@@ -92,10 +102,10 @@ static int32_t line_in_pep626(struct line_table table, int32_t lasti)
 	return -1;
 }
 
-#define LOCATION_NONE 15 /* codes of the location table, PEP 657 */
-#define LOCATION_LONG 14
+#define LOCATION_NONE       15 /* codes of the location table, PEP 657 */
+#define LOCATION_LONG       14
 #define LOCATION_NO_COLUMNS 13
-#define LOCATION_ONE_LINE 10 /* 10, 11, 12: 0, 1 or 2 lines on */
+#define LOCATION_ONE_LINE   10 /* 10, 11, 12: 0, 1 or 2 lines on */
 
 static int32_t signed_varint(const uint8_t *at, const uint8_t *end)
 {
@@ -113,10 +123,13 @@ static int32_t line_delta(unsigned code, const uint8_t *at, const uint8_t *end)
 {
 	if (code == LOCATION_LONG || code == LOCATION_NO_COLUMNS)
 		return signed_varint(at, end);
-	return code >= LOCATION_ONE_LINE && code < LOCATION_NO_COLUMNS ? (int32_t)code - LOCATION_ONE_LINE : 0;
+	return code >= LOCATION_ONE_LINE && code < LOCATION_NO_COLUMNS
+		       ? (int32_t)code - LOCATION_ONE_LINE
+		       : 0;
 }
 
-/* Entries begin with a byte whose top bit is set: code in bits 3 to 6, code units - 1 in bits 0 to 2. */
+/* Entries begin with a byte whose top bit is set: code in bits 3 to 6, code units - 1 in bits 0
+ * to 2. */
 static int32_t line_in_pep657(struct line_table table, int32_t lasti)
 {
 	int32_t line = table.first_line, offset = 0;
@@ -139,20 +152,23 @@ static int32_t line_in_pep657(struct line_table table, int32_t lasti)
 static int32_t line_of(const struct python_layout *layout, uintptr_t code, int32_t lasti)
 {
 	uintptr_t bytes = load_pointer(code, layout->code_lines);
-	struct line_table table = { .first_line = load_int(code, layout->code_first_line) };
-	if (!python_has_type(bytes, python.bytes_type))
-		return table.first_line;
+	struct line_table table = {.first_line = load_int(code, layout->code_first_line)};
+	if (!python_is_a(bytes, python.bytes_type, PYTHON_IS_BYTES))
+		return -1;
 	table.at = (const uint8_t *)bytes + layout->bytes_data;
 	table.end = table.at + load_pointer(bytes, layout->bytes_size);
 	switch (layout->lines) {
-	case PYTHON_LINES_LNOTAB: return line_in_lnotab(table, lasti);
-	case PYTHON_LINES_PEP626: return line_in_pep626(table, lasti);
-	default: return line_in_pep657(table, lasti);
+	case PYTHON_LINES_LNOTAB:
+		return line_in_lnotab(table, lasti);
+	case PYTHON_LINES_PEP626:
+		return line_in_pep626(table, lasti);
+	default:
+		return line_in_pep657(table, lasti);
 	}
 }
 
-/* Before its first traceable instruction a frame is incomplete, or it is the clean-up frame that the interpreter
- * pushes under __init__ (3.13 on): `traceback` shows neither. */
+/* Before its first traceable instruction a frame is incomplete, or it is the clean-up frame that
+ * the interpreter pushes under __init__ (3.13 on): `traceback` shows neither. */
 static bool is_hidden(const struct python_layout *layout, const struct python_frame *frame)
 {
 	if (layout->code_first_traceable == PYTHON_ABSENT || (frame->flags & PYTHON_GENERATOR))
@@ -167,7 +183,8 @@ bool python_describe(const struct python_frame *frame, struct python_source *sou
 	if (!python_has_type(code, python.code_type))
 		return false;
 	copy_text(layout, load_pointer(code, layout->code_file), source->file, sizeof source->file);
-	copy_text(layout, load_pointer(code, python_name_offset(layout)), source->function, sizeof source->function);
+	copy_text(layout, load_pointer(code, python_name_offset(layout)), source->function,
+		  sizeof source->function);
 	source->is_hidden = is_hidden(layout, frame);
 	source->line = line_of(layout, code, frame->lasti);
 	return true;

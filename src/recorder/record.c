@@ -4,7 +4,6 @@
 #include "recorder/record.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "recorder/device.h"
 #include "recorder/python.h"
@@ -21,7 +20,7 @@ static void count(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-static uint64_t room(const struct memtrace_live *live)
+static inline uint64_t room(const struct memtrace_live *live)
 {
 	uint64_t head = __atomic_load_n(&live->head, __ATOMIC_RELAXED);
 	uint64_t used = head - __atomic_load_n(&live->consumed, __ATOMIC_ACQUIRE);
@@ -29,19 +28,26 @@ static uint64_t room(const struct memtrace_live *live)
 }
 
 /* First room, then a ticket: a ticket that could not be used would be a hole for ever. */
-static uint64_t take_ticket(struct session *session)
+static bool room_is_made(struct session *session)
+{
+	struct patience patience = { .session = session };
+	while (!room(session->writer.live))
+		if (!dump_is_waited_for(&patience))
+			return false;
+	return true;
+}
+
+static inline uint64_t take_ticket(struct session *session)
 {
 	struct memtrace_live *live = session->writer.live;
-	struct patience patience = { .session = session };
-	uint64_t free_slots;
-	while (!(free_slots = room(live))) {
-		if (!dump_is_waited_for(&patience)) {
+	uint64_t free_slots = room(live);
+	if (free_slots < WRITER_RING_SLOTS / 2) {
+		dump_wake(session);
+		if (!free_slots && !room_is_made(session)) {
 			count(&live->lost);
 			return NO_TICKET;
 		}
 	}
-	if (free_slots < WRITER_RING_SLOTS / 2)
-		dump_wake(session);
 	return __atomic_fetch_add(&live->head, 1, __ATOMIC_RELAXED);
 }
 
@@ -71,7 +77,7 @@ static inline void publish(struct session *session, uint64_t ticket, const struc
 	__atomic_store_n(&slot->turn, ticket + 1, __ATOMIC_RELEASE);
 }
 
-static uint32_t thread_id(struct session *session)
+static inline uint32_t thread_id(struct session *session)
 {
 	struct thread_self *self = &thread_self;
 	if (self->generation != session->generation) {
@@ -82,13 +88,14 @@ static uint32_t thread_id(struct session *session)
 	return self->id;
 }
 
-/* Frees of driver memory have no size of their own; they are few. */
-static bool wants_native(const struct session *session, const struct record *record)
+/* A block's free says by its Python frames and its thread who let go; the native ones would double the cost. */
+static inline bool wants_native(const struct session *session, const struct record *record)
 {
-	return record->space != MEMTRACE_SPACE_BLOCK || record->bytes >= session->config.native_min_bytes;
+	return record->what != MEMTRACE_BLOCK_FREE &&
+	       (record->space != MEMTRACE_SPACE_BLOCK || record->bytes >= session->config.native_min_bytes);
 }
 
-static uint64_t record_in(struct session *session, const struct record *record)
+static inline uint64_t record_in(struct session *session, const struct record *record)
 {
 	struct prepared prepared = { .flags = record->flags, .thread = thread_id(session) };
 	prepared.stack = intern_stack(session, record->frame, wants_native(session, record));
@@ -111,21 +118,17 @@ static bool starts_session(enum memtrace_what what)
 	       what == MEMTRACE_BLOCK_ALLOC || what == MEMTRACE_BLOCK_OOM || what == MEMTRACE_POOL_CREATE;
 }
 
-/* A signal handler that allocates while its thread is in here goes unrecorded: counted as lost. */
-static struct session *enter(bool may_start)
+/* On entry the thread becomes busy: what a signal handler allocates meanwhile goes unrecorded, counted as lost. */
+static bool enter(void)
 {
-	struct thread_self *self = &thread_self;
-	if (self->busy) {
-		struct session *session = self->generation ? session_current() : NULL;
+	if (thread_self.busy) {
+		struct session *session = thread_self.generation ? session_current() : NULL;
 		if (session)
 			count(&session->writer.live->lost);
-		return NULL;
+		return false;
 	}
-	self->busy = 1;
-	struct session *session = session_get(may_start);
-	if (!session)
-		self->busy = 0;
-	return session;
+	thread_self.busy = 1;
+	return true;
 }
 
 static void leave(void)
@@ -136,12 +139,15 @@ static void leave(void)
 uint64_t record_event(const struct record *record)
 {
 	int saved = errno;
-	struct session *session = enter(starts_session(record->what));
 	uint64_t ticket = NO_TICKET;
-	if (session) {
+	if (!enter())
+		return ticket;
+	struct session *session = session_current();
+	if (!session)
+		session = session_get(starts_session(record->what));
+	if (session)
 		ticket = record_in(session, record);
-		leave();
-	}
+	leave();
 	errno = saved;
 	return ticket;
 }
@@ -150,8 +156,8 @@ void record_device(unsigned ordinal, const char *name, uint64_t total_bytes)
 {
 	int saved = errno;
 	device_learn(ordinal, name, total_bytes);
-	struct session *session = enter(false);
-	if (session) {
+	struct session *session = session_current();
+	if (session && enter()) {
 		intern_device(session, ordinal, name, total_bytes);
 		leave();
 	}

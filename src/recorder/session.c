@@ -27,27 +27,9 @@
 #define NAMES_MAX 10000
 #define START_WAIT_NS 1000000000u
 
-enum anchor_state { ANCHOR_NONE = 0, ANCHOR_STARTING, ANCHOR_READY, ANCHOR_OVER, ANCHOR_OFF };
-
-static struct anchor {
-	uint32_t state;
-	pid_t pid;
-	struct session *session; /* stays readable after the end */
-} *the_anchor;
+struct anchor *session_anchor;
 
 static uint32_t generations; /* counts on in forked children */
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t session_now(const struct session *session)
-{
-	return monotonic_ns() - session->start_ns;
-}
 
 /* ---------- the wiped page ---------- */
 
@@ -61,7 +43,7 @@ static struct anchor *anchor_create(void)
 		return NULL;
 	}
 	struct anchor *none = NULL;
-	if (__atomic_compare_exchange_n(&the_anchor, &none, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(&session_anchor, &none, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return page;
 	munmap(page, 4096);
 	return none;
@@ -165,17 +147,9 @@ static struct session *start_or_wait(struct anchor *anchor)
 	return session_current();
 }
 
-struct session *session_current(void)
-{
-	struct anchor *anchor = __atomic_load_n(&the_anchor, __ATOMIC_ACQUIRE);
-	if (!anchor || __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) != ANCHOR_READY)
-		return NULL;
-	return anchor->session;
-}
-
 struct session *session_get(bool may_start)
 {
-	struct anchor *anchor = __atomic_load_n(&the_anchor, __ATOMIC_ACQUIRE);
+	struct anchor *anchor = __atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE);
 	if (!anchor && (!may_start || !(anchor = anchor_create())))
 		return NULL;
 	switch (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE)) {
@@ -195,7 +169,7 @@ struct session *session_get(bool may_start)
 
 struct session *session_end(void)
 {
-	struct anchor *anchor = __atomic_load_n(&the_anchor, __ATOMIC_ACQUIRE);
+	struct anchor *anchor = __atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE);
 	uint32_t ready = ANCHOR_READY;
 	if (!anchor || __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) != ANCHOR_READY || anchor->pid != getpid())
 		return NULL;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "recorder/config.h"
 #include "recorder/dump.h"
@@ -26,8 +27,22 @@ struct session {
  * the event is counted as late), not begun, or impossible. */
 struct session *session_get(bool may_start);
 
+enum anchor_state { ANCHOR_NONE = 0, ANCHOR_STARTING, ANCHOR_READY, ANCHOR_OVER, ANCHOR_OFF };
+
+/* The word that says whether there is a session: zero in a forked child (session.c). */
+struct anchor {
+	uint32_t state;
+	pid_t pid;
+	struct session *session; /* stays readable after the end */
+};
+extern struct anchor *session_anchor __attribute__((visibility("hidden"))); /* NULL before the first event */
+
 /* The session if it is recording now, or NULL; starts nothing. */
-struct session *session_current(void);
+static inline struct session *session_current(void)
+{
+	struct anchor *anchor = __atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE);
+	return anchor && __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_READY ? anchor->session : NULL;
+}
 
 /* Ends the recording and returns what it was, to the one caller that ended it; NULL to all others, in a vfork
  * child, and when there was none. */
@@ -36,7 +51,17 @@ struct session *session_end(void);
 /* What exit() was called with, -1 when it was not (destructors are not told it). */
 int session_exit_status(void);
 
+static inline uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Nanoseconds since the session began. */
-uint64_t session_now(const struct session *);
+static inline uint64_t session_now(const struct session *session)
+{
+	return monotonic_ns() - session->start_ns;
+}
 
 #endif

@@ -37,51 +37,19 @@ static void print_lines(struct text *out, const struct model *model, const struc
 	sites_release(&sites);
 }
 
-static void add_frame(struct text *out, struct text *line)
-{
-	text_add(out, "      ");
-	text_add_escaped_bytes(out, line->data, line->used_bytes);
-	text_add_char(out, '\n');
-}
-
-static void add_frames(struct text *out, const struct defs *defs, uint32_t stack_id)
-{
-	const struct def_stack *stack = defs_stack(defs, stack_id);
-	char buffer[1024];
-	struct text line;
-	for (uint32_t i = 0; stack && i < stack->python_count; i++) {
-		const struct def_python_frame *frame = defs_python_frame(defs, stack->python[i]);
-		text_init_fixed(&line, buffer, sizeof buffer);
-		if (frame)
-			where_add_python_frame(&line, frame);
-		add_frame(out, &line);
-	}
-	for (uint32_t i = 0; stack && i < stack->native_count; i++) {
-		const struct def_native_frame *frame = defs_native_frame(defs, stack->native[i]);
-		text_init_fixed(&line, buffer, sizeof buffer);
-		if (frame)
-			where_add_native_frame(&line, defs, frame);
-		add_frame(out, &line);
-	}
-	if (!stack)
-		text_add(out, "      unknown\n");
-	else if (stack->flags & MEMTRACE_STACK_TRUNCATED)
-		text_add(out, "      (cut: it was deeper)\n");
-}
-
 static void print_stacks(struct text *out, const struct model *model, const struct defs *defs,
-			 struct composition of, size_t limit)
+			 struct composition of, const struct by_style *style)
 {
 	struct arena *arena = arena_create();
 	size_t count = 0;
 	const struct model_share *rows = arena ? composition_rows(arena, model, of, &count) : NULL;
-	size_t shown = limit && limit < count ? limit : count;
+	size_t shown = style->limit && style->limit < count ? style->limit : count;
 	for (size_t i = 0; i < shown; i++) {
 		text_add(out, "  ");
 		text_add_size(out, rows[i].bytes);
 		text_printf(out, ", blocks: %llu, stack %u\n", (unsigned long long)rows[i].count,
 			    rows[i].stack);
-		add_frames(out, defs, rows[i].stack);
+		stacks_print(out, defs, rows[i].stack, &style->stacks);
 	}
 	if (shown < count)
 		text_printf(out, "  %zu more stacks\n", count - shown);
@@ -120,18 +88,18 @@ static void print_owners(struct text *out, const struct model *model, unsigned o
 }
 
 void by_print(struct text *out, const struct model *model, const struct defs *defs,
-	      const struct summary_facts *facts, enum by_kind kind, size_t limit)
+	      const struct summary_facts *facts, const struct by_style *style)
 {
 	const struct model_device *device;
 	for (unsigned i = 0; (device = model_device(model, i)); i++) {
 		struct composition of = {COMPOSITION_PEAK, device->ordinal};
 		add_heading(out, defs, device);
-		if (kind == BY_LINE)
-			print_lines(out, model, defs, of, facts->ascii, limit);
-		else if (kind == BY_STACK)
-			print_stacks(out, model, defs, of, limit);
+		if (style->kind == BY_LINE)
+			print_lines(out, model, defs, of, facts->ascii, style->limit);
+		else if (style->kind == BY_STACK)
+			print_stacks(out, model, defs, of, style);
 		else
-			print_owners(out, model, device->ordinal, limit);
+			print_owners(out, model, device->ordinal, style->limit);
 		text_add_char(out, '\n');
 	}
 	if (!model_device(model, 0))

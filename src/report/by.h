@@ -6,12 +6,19 @@
 #include "base/text.h"
 #include "model/model.h"
 #include "report/facts.h"
+#include "report/stacks.h"
 #include "trace/defs.h"
 
 enum by_kind { BY_LINE, BY_STACK, BY_OWNER };
 
-/* After model_finish(). `limit` rows a device, 0: all. */
+struct by_style {
+	enum by_kind kind;
+	size_t limit; /* rows a device, 0: all */
+	struct stacks_style stacks;
+};
+
+/* After model_finish(). */
 void by_print(struct text *, const struct model *, const struct defs *,
-	      const struct summary_facts *, enum by_kind, size_t limit);
+	      const struct summary_facts *, const struct by_style *);
 
 #endif

@@ -5,7 +5,10 @@
 
 #include "report/json.h"
 #include "report/owner.h"
+#include "report/stacks.h"
 #include "report/where.h"
+
+#define FRAME_INDENT "                                        "
 
 static bool is_block(const struct event *event)
 {
@@ -132,32 +135,10 @@ static void add_remarks(struct text *out, const struct event *event)
 		text_add(out, "  capturing");
 }
 
-static void add_frames(struct text *out, const struct defs *defs, uint32_t stack_id)
-{
-	const struct def_stack *stack = defs_stack(defs, stack_id);
-	char buffer[1024];
-	for (uint32_t i = 0; stack && i < stack->python_count + stack->native_count; i++) {
-		bool is_python = i < stack->python_count;
-		const struct def_python_frame *python =
-			is_python ? defs_python_frame(defs, stack->python[i]) : NULL;
-		const struct def_native_frame *native =
-			is_python ? NULL
-				  : defs_native_frame(defs, stack->native[i - stack->python_count]);
-		struct text line;
-		text_init_fixed(&line, buffer, sizeof buffer);
-		if (python)
-			where_add_python_frame(&line, python);
-		if (native)
-			where_add_native_frame(&line, defs, native);
-		text_add(out, "                                        ");
-		text_add_escaped_bytes(out, line.data, line.used_bytes);
-		text_add_char(out, '\n');
-	}
-}
-
 void dump_table(struct text *out, const struct defs *defs, const struct event *event,
 		const struct dump_style *style)
 {
+	static const struct stacks_style whole = {.full = true};
 	char buffer[OWNER_NAME_BYTES];
 	const char *owner = owner_of_event(defs, event, buffer);
 	struct where where = where_find(defs, event->stack, event->thread);
@@ -168,12 +149,12 @@ void dump_table(struct text *out, const struct defs *defs, const struct event *e
 	add_device(out, event);
 	text_printf(out, "  %14llx  %12llu  ", (unsigned long long)event->address,
 		    (unsigned long long)event->bytes);
-	if (where.line || where.is_autograd || !owner)
+	if (where.line || where.native.frame || where.is_autograd || !owner)
 		where_add(out, defs, &where, style->ascii);
 	else
 		text_add_escaped(out, owner);
 	add_remarks(out, event);
 	text_add_char(out, '\n');
 	if (style->stacks)
-		add_frames(out, defs, event->stack);
+		stacks_print_all(out, defs, event->stack, FRAME_INDENT, &whole);
 }

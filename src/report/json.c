@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-#include "report/summary.h"
 #include "base/version.h"
+#include "report/native.h"
+#include "report/summary.h"
 #include "report/where.h"
 
 /* A number that was stored as text; null if it is none. */
@@ -97,12 +98,10 @@ static void add_notices(struct json *json, const struct defs *defs)
 	json_close(json, ']');
 }
 
-void json_add_stack(struct json *json, const struct defs *defs, uint32_t stack_id)
+static void add_python(struct json *json, const struct defs *defs, const struct def_stack *stack)
 {
-	const struct def_stack *stack = defs_stack(defs, stack_id);
 	char buffer[8192];
 	struct text line;
-	json_open(json, "python", '[');
 	for (uint32_t i = 0; stack && i < stack->python_count; i++) {
 		const struct def_python_frame *frame = defs_python_frame(defs, stack->python[i]);
 		text_init_fixed(&line, buffer, sizeof buffer);
@@ -110,15 +109,55 @@ void json_add_stack(struct json *json, const struct defs *defs, uint32_t stack_i
 			where_add_python_frame(&line, frame);
 		json_string(json, NULL, text_string(&line));
 	}
-	json_close(json, ']');
-	json_open(json, "native", '[');
+}
+
+static bool add_native(struct json *json, const struct defs *defs, const struct def_stack *stack)
+{
+	char buffer[8192];
+	struct text line;
+	bool has_places = false;
 	for (uint32_t i = 0; stack && i < stack->native_count; i++) {
 		const struct def_native_frame *frame = defs_native_frame(defs, stack->native[i]);
 		text_init_fixed(&line, buffer, sizeof buffer);
 		if (frame)
-			where_add_native_frame(&line, defs, frame);
+			native_add_frame(&line, defs, frame);
+		json_string(json, NULL, text_string(&line));
+		has_places = has_places || (frame && frame->place_count);
+	}
+	return has_places;
+}
+
+static void add_places(struct json *json, const struct def_native_frame *frame)
+{
+	char buffer[8192];
+	struct text line;
+	json_open(json, NULL, '[');
+	for (uint32_t i = 0; frame && i < frame->place_count; i++) {
+		text_init_fixed(&line, buffer, sizeof buffer);
+		native_add_place(&line, &frame->places[i]);
 		json_string(json, NULL, text_string(&line));
 	}
+	json_close(json, ']');
+}
+
+void json_add_stack(struct json *json, const struct defs *defs, uint32_t stack_id)
+{
+	const struct def_stack *stack = defs_stack(defs, stack_id);
+	json_open(json, "python", '[');
+	add_python(json, defs, stack);
+	json_close(json, ']');
+	json_open(json, "native", '[');
+	bool has_places = add_native(json, defs, stack);
+	json_close(json, ']');
+	json_open(json, "native_offsets", '[');
+	for (uint32_t i = 0; stack && i < stack->native_count; i++)
+		json_unsigned(json, NULL, defs_native_frame(defs, stack->native[i])->offset);
+	json_close(json, ']');
+	if (!has_places)
+		return;
+	json_open(json, "native_places", '[');
+	for (uint32_t i = 0; i < stack->native_count; i++)
+		add_places(json, defs_native_frame(defs, stack->native[i]));
 	json_close(json, ']');
 }
 

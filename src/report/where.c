@@ -112,6 +112,12 @@ static bool is_pytorch(const struct def_module *module)
 	return !strncmp(module->name, "libc10", 6) || !strncmp(module->name, "libtorch", 8);
 }
 
+static struct native_speaker find_native(const struct defs *defs, const struct def_stack *stack)
+{
+	struct native_speaker backward = native_find_backward(defs, stack);
+	return backward.frame ? backward : native_find_operator(defs, stack);
+}
+
 struct where where_find(const struct defs *defs, uint32_t stack_id, uint32_t thread_id)
 {
 	struct where where = {0};
@@ -126,26 +132,51 @@ struct where where_find(const struct defs *defs, uint32_t stack_id, uint32_t thr
 		where.module = defs_module(defs, stack->owner);
 		where.is_cut = stack->flags & MEMTRACE_STACK_TRUNCATED;
 	}
-	where.is_autograd = !where.line && thread && is_autograd_thread(thread);
-	where.may_be_autograd = !where.line && !thread && where.module &&
-				is_pytorch(where.module) && has_autograd_thread(defs);
+	if (stack && !where.line)
+		where.native = find_native(defs, stack);
+	bool is_dark = !where.line && !where.native.frame;
+	where.is_autograd = is_dark && thread && is_autograd_thread(thread);
+	where.may_be_autograd = is_dark && !thread && where.module && is_pytorch(where.module) &&
+				has_autograd_thread(defs);
 	return where;
+}
+
+static bool is_same_native(const struct native_speaker *a, const struct native_speaker *b)
+{
+	if (!a->frame || !b->frame || !a->place != !b->place)
+		return a->frame == b->frame;
+	if (a->place)
+		return a->place->line == b->place->line && !strcmp(a->place->file, b->place->file);
+	return a->frame->module == b->frame->module && !strcmp(a->frame->symbol, b->frame->symbol);
 }
 
 bool where_is_same(const struct where *a, const struct where *b)
 {
 	if (a->line && b->line)
 		return a->line->line == b->line->line && !strcmp(a->line->file, b->line->file);
-	return !a->line && !b->line && a->is_autograd == b->is_autograd &&
-	       (a->is_autograd || a->module == b->module);
+	if (a->line || b->line || a->is_autograd != b->is_autograd ||
+	    !is_same_native(&a->native, &b->native))
+		return false;
+	return a->is_autograd || a->native.frame || a->module == b->module;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
+	return hash;
 }
 
 uint64_t where_hash(const struct where *where)
 {
-	uint64_t hash = where->line ? (uint64_t)where->line->line : where->is_autograd;
+	const struct native_speaker *native = &where->native;
+	uint64_t hash = where->is_autograd;
 	if (where->line)
-		for (const char *at = where->line->file; *at; at++)
-			hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+		hash = hash_text((uint64_t)where->line->line, where->line->file);
+	else if (native->place)
+		hash = hash_text(native->place->line, native->place->file);
+	else if (native->frame)
+		hash = hash_text(native->frame->module, native->frame->symbol);
 	else if (!where->is_autograd)
 		hash ^= (uintptr_t)where->module;
 	hash *= 0x9E3779B97F4A7C15u;
@@ -176,24 +207,59 @@ static void add_function(struct text *out, const char *function)
 	text_add_escaped(out, function);
 }
 
-static void add_place(struct text *out, const struct defs *defs,
-		      const struct def_python_frame *frame)
+/* A library's file below its folder, the user's own as short as it can be told. */
+static void add_file(struct text *out, const struct defs *defs, const char *file, long line)
 {
-	const char *name = library_name(defs, frame->file);
+	const char *name = library_name(defs, file);
 	if (!name)
-		name = below_cwd(defs, frame->file);
+		name = below_cwd(defs, file);
 	if (*name == '/')
 		name = last_two_components(name);
 	text_add_escaped(out, name);
-	if (frame->line > 0)
-		text_printf(out, ":%d", frame->line);
+	if (line > 0)
+		text_printf(out, ":%ld", line);
+}
+
+void where_add_frame(struct text *out, const struct defs *defs,
+		     const struct def_python_frame *frame)
+{
+	add_file(out, defs, frame->file, frame->line);
 	add_function(out, frame->function);
+}
+
+void where_add_place(struct text *out, const struct defs *defs, const struct def_place *place)
+{
+	char name[CXX_NAME_BYTES];
+	cxx_name(name, place->function);
+	add_file(out, defs, *place->file ? place->file : "unknown", (long)place->line);
+	add_function(out, name);
+}
+
+static void add_native(struct text *out, const struct defs *defs,
+		       const struct native_speaker *native)
+{
+	const struct def_module *module = defs_module(defs, native->frame->module);
+	char name[CXX_NAME_BYTES];
+	if (native->place) {
+		where_add_place(out, defs, native->place);
+		return;
+	}
+	native_name_speaker(name, native);
+	text_add(out, native->is_backward ? "(backward) " : "");
+	text_add_escaped(out, name);
+	if (native->is_pytorch || !module)
+		return;
+	text_add(out, " (");
+	text_add_escaped(out, module->name);
+	text_add_char(out, ')');
 }
 
 void where_add_line(struct text *out, const struct defs *defs, const struct where *where)
 {
 	if (where->line)
-		add_place(out, defs, where->line);
+		where_add_frame(out, defs, where->line);
+	else if (where->native.frame)
+		add_native(out, defs, &where->native);
 	else if (where->is_autograd)
 		text_add(out, "(autograd thread)");
 	else if (where->may_be_autograd)
@@ -230,10 +296,11 @@ void where_add_python_frame(struct text *out, const struct def_python_frame *fra
 	text_add(out, frame->function);
 }
 
-void where_add_native_frame(struct text *out, const struct defs *defs,
-			    const struct def_native_frame *frame)
+size_t where_package(const struct defs *defs, const char *file, const char **name)
 {
-	const struct def_module *module = defs_module(defs, frame->module);
-	text_add(out, module && *module->name ? module->name : "unknown");
-	text_printf(out, "+0x%llx", (unsigned long long)frame->offset);
+	const char *library = library_name(defs, file);
+	if (!library)
+		return 0;
+	*name = *file == '<' || library == after_standard_library(file) ? "Python" : library;
+	return strcspn(*name, "/.");
 }

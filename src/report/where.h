@@ -3,6 +3,7 @@
 #define MT_REPORT_WHERE_H
 
 #include "base/text.h"
+#include "report/native.h"
 #include "trace/defs.h"
 
 /* `line` is the user's innermost frame; without one the innermost of all; NULL without Python
@@ -11,6 +12,7 @@ struct where {
 	const struct def_python_frame *line;
 	const struct def_python_frame *inner;
 	const struct def_module *module; /* who asked, NULL unknown */
+	struct native_speaker native;    /* without Python frames: the function that asked */
 	bool is_library;                 /* `line` is a library's: no user's frame was found */
 	bool is_autograd;                /* no Python frame, and the thread is autograd's */
 	bool may_be_autograd; /* no Python frame, PyTorch asked, and the thread is not known */
@@ -25,16 +27,21 @@ struct where where_find(const struct defs *, uint32_t stack, uint32_t thread);
 bool where_is_same(const struct where *, const struct where *);
 uint64_t where_hash(const struct where *);
 
-/* "train.py:38 forward", "torch/optim/adamw.py:96 _init_group", "(autograd thread)",
- * "libnccl.so.2", "unknown". */
+/* "train.py:38 forward", "torch/optim/adamw.py:96 _init_group", "(backward) MmBackward0", "take
+ * (trainer)", "trainer.c:12 take", "(autograd thread)", "libnccl.so.2", "unknown". */
 void where_add_line(struct text *, const struct defs *, const struct where *);
 /* "functional.py linear"; nothing if there is no inner frame. */
 void where_add_inner(struct text *, const struct where *);
 /* The line, and " › " and the inner frame if there is one. */
 void where_add(struct text *, const struct defs *, const struct where *, bool ascii);
 
-/* One frame in full: "/home/me/train.py:38 forward", "libc10_cuda.so+0x1a2b". Not escaped. */
+/* A frame as people know its file: "train.py:38 forward"; and in full, not escaped. */
+void where_add_frame(struct text *, const struct defs *, const struct def_python_frame *);
 void where_add_python_frame(struct text *, const struct def_python_frame *);
-void where_add_native_frame(struct text *, const struct defs *, const struct def_native_frame *);
+/* The same of a place in native code: "src/trainer.c:12 take". */
+void where_add_place(struct text *, const struct defs *, const struct def_place *);
+/* The package that a file belongs to ("torch", "Python"), in `name` and its length; 0: it is the
+ * user's. */
+size_t where_package(const struct defs *, const char *file, const char **name);
 
 #endif

@@ -9,21 +9,10 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "trace/defs_table.h"
+#include "trace/defs_private.h"
 
-#define INFO_KEYS   MEMTRACE_INFO_COUNT
 #define DEVICES_MAX 256 /* an event names its device in a byte */
 #define PACK_BYTES  32768
-
-struct defs {
-	struct arena *arena;
-	char *pack; /* for strings and lists of frames, which are never freed singly */
-	size_t pack_bytes;
-	struct table strings; /* of const char * */
-	struct table modules, python_frames, native_frames, stacks, threads;
-	struct table devices;          /* index is the ordinal; those not defined are all zero */
-	struct table infos[INFO_KEYS]; /* of const char * */
-};
 
 struct defs *defs_create(void)
 {
@@ -52,10 +41,9 @@ void defs_release(struct defs *defs)
 		arena_release(defs->arena); /* the defs are in it */
 }
 
-/* Zeroed memory that stays until the end, aligned for uint32_t. */
-static void *pack(struct defs *defs, size_t bytes)
+void *defs_pack(struct defs *defs, size_t bytes)
 {
-	bytes = bytes ? (bytes + 3) / 4 * 4 : 4;
+	bytes = bytes ? (bytes + 7) / 8 * 8 : 8;
 	if (bytes > PACK_BYTES / 4)
 		return arena_alloc(defs->arena, bytes);
 	if (bytes > defs->pack_bytes) {
@@ -71,11 +59,6 @@ static void *pack(struct defs *defs, size_t bytes)
 	return at;
 }
 
-static bool is_defined(const struct table *table, uint32_t id)
-{
-	return id <= table->count; /* 0: unknown, and may be */
-}
-
 /* ---------- one function a kind: 0, -EINVAL or -ENOMEM; `bytes` are those of the whole record
  * ---------- */
 
@@ -87,7 +70,7 @@ static int add_string(struct defs *defs, const void *record, size_t bytes)
 		return -EINVAL;
 	char *text = table_reserve(&defs->strings, defs->arena)
 			     ? 0
-			     : pack(defs, (size_t)string.length + 1);
+			     : defs_pack(defs, (size_t)string.length + 1);
 	if (!text)
 		return -ENOMEM;
 	memcpy(text, (const char *)record + sizeof string, string.length);
@@ -106,7 +89,7 @@ static int add_module(struct defs *defs, const void *record, size_t bytes)
 	struct memtrace_def_module raw;
 	(void)bytes;
 	memcpy(&raw, record, sizeof raw);
-	if (!is_defined(&defs->strings, raw.path) || raw.build_id_bytes > sizeof raw.build_id)
+	if (!defs_has(&defs->strings, raw.path) || raw.build_id_bytes > sizeof raw.build_id)
 		return -EINVAL;
 	if (table_reserve(&defs->modules, defs->arena))
 		return -ENOMEM;
@@ -126,7 +109,7 @@ static int add_python_frame(struct defs *defs, const void *record, size_t bytes)
 	struct memtrace_def_python_frame raw;
 	(void)bytes;
 	memcpy(&raw, record, sizeof raw);
-	if (!is_defined(&defs->strings, raw.file) || !is_defined(&defs->strings, raw.function))
+	if (!defs_has(&defs->strings, raw.file) || !defs_has(&defs->strings, raw.function))
 		return -EINVAL;
 	if (table_reserve(&defs->python_frames, defs->arena))
 		return -ENOMEM;
@@ -138,27 +121,12 @@ static int add_python_frame(struct defs *defs, const void *record, size_t bytes)
 	return 0;
 }
 
-static int add_native_frame(struct defs *defs, const void *record, size_t bytes)
-{
-	struct memtrace_def_native_frame raw;
-	(void)bytes;
-	memcpy(&raw, record, sizeof raw);
-	if (!is_defined(&defs->modules, raw.module))
-		return -EINVAL;
-	if (table_reserve(&defs->native_frames, defs->arena))
-		return -ENOMEM;
-	struct def_native_frame *frame = table_push(&defs->native_frames);
-	frame->module = raw.module;
-	frame->offset = raw.offset;
-	return 0;
-}
-
 static bool are_frames(const struct table *table, const char *ids, uint32_t count)
 {
 	uint32_t id;
 	for (uint32_t i = 0; i < count; i++) {
 		memcpy(&id, ids + i * sizeof id, sizeof id);
-		if (id == 0 || !is_defined(table, id))
+		if (id == 0 || !defs_has(table, id))
 			return false;
 	}
 	return true;
@@ -171,14 +139,14 @@ static int add_stack(struct defs *defs, const void *record, size_t bytes)
 	const char *ids = (const char *)record + sizeof raw;
 	uint64_t count = (uint64_t)raw.python_count + raw.native_count;
 	if (count > (bytes - sizeof raw) / sizeof(uint32_t) ||
-	    !is_defined(&defs->modules, raw.owner))
+	    !defs_has(&defs->modules, raw.owner))
 		return -EINVAL;
 	if (!are_frames(&defs->python_frames, ids, raw.python_count) ||
 	    !are_frames(&defs->native_frames, ids + raw.python_count * sizeof(uint32_t),
 			raw.native_count))
 		return -EINVAL;
 	uint32_t *copy =
-		table_reserve(&defs->stacks, defs->arena) ? 0 : pack(defs, count * sizeof *copy);
+		table_reserve(&defs->stacks, defs->arena) ? 0 : defs_pack(defs, count * sizeof *copy);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, ids, count * sizeof *copy);
@@ -198,7 +166,7 @@ static int add_thread(struct defs *defs, const void *record, size_t bytes)
 	struct memtrace_def_thread raw;
 	(void)bytes;
 	memcpy(&raw, record, sizeof raw);
-	if (!is_defined(&defs->strings, raw.name))
+	if (!defs_has(&defs->strings, raw.name))
 		return -EINVAL;
 	if (table_reserve(&defs->threads, defs->arena))
 		return -ENOMEM;
@@ -213,7 +181,7 @@ static int add_device(struct defs *defs, const void *record, size_t bytes)
 	struct memtrace_def_device raw;
 	(void)bytes;
 	memcpy(&raw, record, sizeof raw);
-	if (raw.head.id == 0 || raw.head.id > DEVICES_MAX || !is_defined(&defs->strings, raw.name))
+	if (raw.head.id == 0 || raw.head.id > DEVICES_MAX || !defs_has(&defs->strings, raw.name))
 		return -EINVAL;
 	while (defs->devices.count < raw.head.id) {
 		if (table_reserve(&defs->devices, defs->arena))
@@ -233,7 +201,7 @@ static int add_info(struct defs *defs, const void *record, size_t bytes)
 	struct memtrace_def_info raw;
 	(void)bytes;
 	memcpy(&raw, record, sizeof raw);
-	if (raw.text == 0 || !is_defined(&defs->strings, raw.text))
+	if (raw.text == 0 || !defs_has(&defs->strings, raw.text))
 		return -EINVAL;
 	if (raw.head.id == 0 || raw.head.id >= INFO_KEYS)
 		return 0; /* of a later version */
@@ -264,13 +232,14 @@ static const struct record_kind kinds[] = {
 	[MEMTRACE_DEF_PYTHON_FRAME] = {sizeof(struct memtrace_def_python_frame),
 				       offsetof(struct defs, python_frames), add_python_frame},
 	[MEMTRACE_DEF_NATIVE_FRAME] = {sizeof(struct memtrace_def_native_frame),
-				       offsetof(struct defs, native_frames), add_native_frame},
+				       offsetof(struct defs, native_frames), defs_add_native_frame},
 	[MEMTRACE_DEF_STACK] = {sizeof(struct memtrace_def_stack), offsetof(struct defs, stacks),
 				add_stack},
 	[MEMTRACE_DEF_THREAD] = {sizeof(struct memtrace_def_thread), offsetof(struct defs, threads),
 				 add_thread},
 	[MEMTRACE_DEF_DEVICE] = {sizeof(struct memtrace_def_device), 0, add_device},
 	[MEMTRACE_DEF_INFO] = {sizeof(struct memtrace_def_info), 0, add_info},
+	[MEMTRACE_DEF_SYMBOL] = {sizeof(struct memtrace_def_symbol), 0, defs_add_symbol},
 };
 
 static int add_record(struct defs *defs, const struct memtrace_definition *head, const void *record)
@@ -329,11 +298,6 @@ const struct def_module *defs_module(const struct defs *defs, uint32_t id)
 const struct def_python_frame *defs_python_frame(const struct defs *defs, uint32_t id)
 {
 	return table_at(&defs->python_frames, id);
-}
-
-const struct def_native_frame *defs_native_frame(const struct defs *defs, uint32_t id)
-{
-	return table_at(&defs->native_frames, id);
 }
 
 const struct def_stack *defs_stack(const struct defs *defs, uint32_t id)

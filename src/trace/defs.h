@@ -25,9 +25,21 @@ struct def_python_frame {
 	int32_t line;
 };
 
+/* Where a frame is in the program's source; of one frame several when functions were inlined into it. */
+struct def_place {
+	const char *function; /* mangled or not, "" unknown */
+	const char *file;     /* "" unknown */
+	uint32_t line;        /* 0 unknown */
+};
+
 struct def_native_frame {
 	uint32_t module; /* id, 0 unknown */
-	uint64_t offset;
+	uint64_t offset; /* return address - module base: the call is just before it */
+	const char *symbol; /* mangled, NULL unknown */
+	const char *name;   /* the symbol for people, see base/cxx_name.h; NULL unknown */
+	uint64_t symbol_offset;
+	const struct def_place *places; /* innermost first; from debug information, if the tool was asked for it */
+	uint32_t place_count;
 };
 
 struct def_stack {
@@ -68,6 +80,14 @@ const struct def_device *defs_device(const struct defs *, unsigned ordinal); /* 
 
 /* The index-th text of an info key (argv has several), NULL when there is none. */
 const char *defs_info(const struct defs *, enum memtrace_info key, unsigned index);
+
+/* The symbol (mangled) of a native frame, NULL unknown, and how far into the function it is. */
+const char *defs_native_symbol(const struct defs *, uint32_t frame, uint64_t *offset);
+
+/* What a trace does not say, found elsewhere; copied. 0, -EINVAL (no such frame) or -ENOMEM. A name that is known
+ * stays. */
+int defs_name_native_frame(struct defs *, uint32_t frame, const char *symbol, uint64_t offset);
+int defs_place_native_frame(struct defs *, uint32_t frame, const struct def_place *, uint32_t count);
 
 uint32_t defs_stack_count(const struct defs *); /* ids 1 … count */
 uint32_t defs_thread_count(const struct defs *);

@@ -287,6 +287,11 @@ const struct defs *trace_defs(const struct trace *trace)
 	return trace->defs;
 }
 
+struct defs *trace_own_defs(struct trace *trace)
+{
+	return trace->defs;
+}
+
 const struct trace_facts *trace_facts(const struct trace *trace)
 {
 	return &trace->facts;

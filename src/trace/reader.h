@@ -42,6 +42,8 @@ void trace_close(struct trace *);
 int trace_next(struct trace *, struct event *ev);
 
 const struct defs *trace_defs(const struct trace *);
+/* The same, for adding what can be found elsewhere (names of native frames); no records. */
+struct defs *trace_own_defs(struct trace *);
 const struct trace_facts *trace_facts(const struct trace *);
 double trace_progress(const struct trace *); /* 0 … 1, for a progress bar */
 

@@ -1,6 +1,8 @@
 """`make bench`: what memtrace costs, one table. Speed is never a pass or a fail here.
 
-    .venv/bin/python tests/bench/bench.py [PART...]      parts: events start memory dump training disk
+    .venv/bin/python tests/bench/bench.py [PART...]
+
+Parts: events start memory dump training disk; all of them if none is named.
 
 BENCH=short takes a quick look, with fewer rounds. MEMTRACE_BUILD is the folder of the build.
 Every figure is the median of rounds; what is compared takes turns within a round, so that whatever

@@ -1,10 +1,10 @@
-/* What the dump thread and the tool do with a real training run, at length: reads the trace of one, finds a stretch
- * after which blocks of the same sizes are live as before it (a few steps), and writes a trace of as many events as
- * asked for, the stretch being repeated; all in memory but for the writer's file. Times are shaken a little, since
- * exact repetition would compress too well.
+/* What the dump thread and the tool do with a real training run, at length: reads the trace of one,
+ * finds a stretch after which blocks of the same sizes are live as before it (a few steps), and
+ * writes a trace of as many events as asked for, the stretch being repeated; all in memory but for
+ * the writer's file. Times are shaken a little, since exact repetition would compress too well.
  *   bench_dump TRACE NEW_TRACE EVENTS
- * Prints ns of processor time an event, "PART NS": read (the reader alone), write (rows, compression, file), model; and
- * "stretch EVENTS". */
+ * Prints ns of processor time an event, "PART NS": read (the reader alone), write (rows,
+ * compression, file), model; and "stretch EVENTS". */
 #include <memtrace/trace.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +16,16 @@
 #include "trace/reader.h"
 #include "trace/writer.h"
 
-#define BATCH_EVENTS	   4096
+#define BATCH_EVENTS       4096
 #define STRETCH_EVENTS_MIN 5000
-#define STRETCH_PLACES	   (1u << 20)
-#define LIVE_MAX	   100000
-#define SEAM_GAP_NS	   1000
+#define STRETCH_PLACES     (1u << 20)
+#define LIVE_MAX           100000
+#define SEAM_GAP_NS        1000
 
 struct events {
 	struct event *all;
 	size_t count;
-	size_t from, to; /* the stretch */
+	size_t from, to;          /* the stretch */
 	const struct event *seam; /* between its end and its beginning */
 	size_t seam_count;
 };
@@ -74,11 +74,13 @@ static void read_all(struct trace *trace, struct events *events)
 static uint64_t live_sizes(uint64_t live, const struct event *event)
 {
 	uint64_t own = mix(event->bytes ^ (uint64_t)event->device << 56);
-	return event->what == MEMTRACE_BLOCK_ALLOC ? live + own : event->what == MEMTRACE_BLOCK_FREE ? live - own : live;
+	return event->what == MEMTRACE_BLOCK_ALLOC  ? live + own
+	       : event->what == MEMTRACE_BLOCK_FREE ? live - own
+						    : live;
 }
 
-/* The latest stretch between two places, each after a free, with the same sizes of blocks live and with nothing but
- * block events in it. */
+/* The latest stretch between two places, each after a free, with the same sizes of blocks live and
+ * with nothing but block events in it. */
 static void find_stretch(struct events *events)
 {
 	struct place {
@@ -96,11 +98,11 @@ static void find_stretch(struct events *events)
 			continue;
 		struct place *place = &places[live % STRETCH_PLACES];
 		if (place->live != live || place->index < clean_from) {
-			*place = (struct place){ live, i + 1 };
+			*place = (struct place){live, i + 1};
 		} else if (i + 1 - place->index >= STRETCH_EVENTS_MIN) {
 			events->from = place->index;
 			events->to = i + 1;
-			*place = (struct place){ live, i + 1 };
+			*place = (struct place){live, i + 1};
 		}
 	}
 	free(places);
@@ -135,17 +137,21 @@ static size_t live_at(const struct events *events, size_t count, struct event *l
 	return used;
 }
 
-/* PyTorch hands out small blocks at ever other addresses: before the stretch begins again, the few blocks that are
- * live only at its end are freed and those live only at its beginning are allocated. */
+/* PyTorch hands out small blocks at ever other addresses: before the stretch begins again, the few
+ * blocks that are live only at its end are freed and those live only at its beginning are
+ * allocated. */
 static void find_seam(struct events *events)
 {
 	static struct event first[LIVE_MAX], last[LIVE_MAX], seam[2 * LIVE_MAX];
-	size_t firsts = live_at(events, events->from, first), lasts = live_at(events, events->to, last);
+	size_t firsts = live_at(events, events->from, first),
+	       lasts = live_at(events, events->to, last);
 	size_t frees = 0, i = 0, j = 0;
 	struct event *allocations = seam + LIVE_MAX;
 	size_t allocation_count = 0;
 	while (i < firsts || j < lasts) {
-		int order = i == firsts ? 1 : j == lasts ? -1 : compare_addresses(&first[i], &last[j]);
+		int order = i == firsts  ? 1
+			    : j == lasts ? -1
+					 : compare_addresses(&first[i], &last[j]);
 		if (!order && first[i].bytes == last[j].bytes) {
 			i++, j++;
 			continue;
@@ -171,12 +177,12 @@ static void put_definitions(struct writer *writer, const struct defs *from)
 	const struct def_module *module;
 	const struct def_python_frame *frame;
 	uint32_t string = 0;
-#define FLUSH()                                                                 \
-	do {                                                                    \
-		if (writer_define(writer, records.data, records.used_bytes))    \
-			writer_flush_full_halves(writer),                       \
+#define FLUSH()                                                                          \
+	do {                                                                             \
+		if (writer_define(writer, records.data, records.used_bytes))             \
+			writer_flush_full_halves(writer),                                \
 				writer_define(writer, records.data, records.used_bytes); \
-		records.used_bytes = 0;                                         \
+		records.used_bytes = 0;                                                  \
 	} while (0)
 	for (uint32_t id = 1; (module = defs_module(from, id)); id++) {
 		put_string(&records, ++string, module->path);
@@ -213,7 +219,8 @@ struct maker {
 static struct event take_next(struct maker *maker)
 {
 	const struct events *events = maker->events;
-	if (maker->at == events->to && maker->left > events->count - events->to + events->seam_count) {
+	if (maker->at == events->to &&
+	    maker->left > events->count - events->to + events->seam_count) {
 		maker->at = events->from;
 		maker->seam_left = events->seam_count;
 	}
@@ -260,7 +267,7 @@ static void write_and_replay(struct maker *maker, struct writer *writer, struct 
 int main(int argc, char **argv)
 {
 	static struct writer writer;
-	struct events events = { 0 };
+	struct events events = {0};
 	char error[256];
 	struct trace *trace = argc == 4 ? trace_open(argv[1], error, sizeof error) : NULL;
 	if (!trace)
@@ -272,7 +279,7 @@ int main(int argc, char **argv)
 	if (!model || writer_create(&writer, argv[2]))
 		stop("cannot make the new trace");
 	put_definitions(&writer, trace_defs(trace));
-	struct maker maker = { .events = &events, .left = strtoull(argv[3], NULL, 10) };
+	struct maker maker = {.events = &events, .left = strtoull(argv[3], NULL, 10)};
 	write_and_replay(&maker, &writer, model);
 	writer_finish(&writer, MEMTRACE_EXIT, 0, maker.time_ns);
 	model_release(model);

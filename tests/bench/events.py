@@ -37,23 +37,23 @@ def clear(folder):
 
 
 def calling_thread(folder):
-    def pairs(stacks):
+    def timed(command, stacks):
+        """stacks: MEMTRACE_STACKS, or None without memtrace."""
         clear(folder)
-        return table(measure([PAIRS], folder, preload=stacks is not None, **ON_STAND_IN, **stacks or {}))
+        more = {**ON_STAND_IN, "MEMTRACE_STACKS": stacks}
+        return table(measure(command, folder, preload=stacks is not None, **more))
 
-    def python(stacks):
-        clear(folder)
-        command = [PYTHON, TRACED / "python_pairs.py", STAND_IN / "libpairs.so", *DEPTHS]
-        return table(measure(command, folder, preload=stacks is not None, **ON_STAND_IN, **stacks or {}))
+    in_c = [PAIRS]
+    in_python = [PYTHON, TRACED / "python_pairs.py", STAND_IN / "libpairs.so", *DEPTHS]
 
     results = in_turn(
         rounds(2, 5),
-        plain=lambda: pairs(None),
-        off=lambda: pairs({"MEMTRACE_STACKS": "off"}),
-        native=lambda: pairs({"MEMTRACE_STACKS": "native"}),
-        python_plain=lambda: python(None),
-        python=lambda: python({"MEMTRACE_STACKS": "python"}),
-        both=lambda: python({"MEMTRACE_STACKS": "python,native"}),
+        plain=lambda: timed(in_c, None),
+        off=lambda: timed(in_c, "off"),
+        native=lambda: timed(in_c, "native"),
+        python_plain=lambda: timed(in_python, None),
+        python=lambda: timed(in_python, "python"),
+        both=lambda: timed(in_python, "python,native"),
     )
 
     def event(with_it, without, name):
@@ -110,7 +110,8 @@ def start_cost(folder):
 def memory(folder):
     def rss_kib(blocks, preload):
         clear(folder)
-        return table(measure([PAIRS, "live", blocks], folder, preload=preload, **ON_STAND_IN))["live"]
+        text = measure([PAIRS, "live", blocks], folder, preload=preload, **ON_STAND_IN)
+        return table(text)["live"]
 
     results = in_turn(
         rounds(1, 3),

@@ -54,9 +54,11 @@ def title(text):
 
 
 def number(value):
-    if abs(value) >= 100 or value == int(value):
+    """Three figures that count."""
+    size = abs(value)
+    if size >= 100 or value == int(value):
         return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}" if abs(value) >= 1 else f"{value:.3f}"
+    return f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 1 else f"{value:.3f}"
 
 
 def rounds(short, full):

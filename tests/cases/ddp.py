@@ -37,11 +37,13 @@ def train_rank(rank):
     train(model, optimizer, 3, lambda: batch(2), amp=torch.bfloat16)
     dist.all_reduce(torch.ones(4).cuda())
     dist.barrier()
+    dist.destroy_process_group()  # frees the tensor of the barrier
     done(__file__)
-    dist.destroy_process_group()
+    return model, optimizer
 
 
 if "RANK" in os.environ:
-    train_rank(int(os.environ["RANK"]))
+    # What done() counted must live as long as the module, else it is freed before the program ends.
+    kept = train_rank(int(os.environ["RANK"]))
 else:
     sys.exit(start_ranks())

@@ -11,7 +11,8 @@ class Pictures(torch.utils.data.Dataset):
         return torch.randn(3, 64, 64), index % 10
 
 
-def main():
+# What done() counts must live as long as the module, else it is freed before the program ends.
+if __name__ == "__main__":
     model = nn.Sequential(
         nn.Conv2d(3, 32, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32 * 62 * 62, 10)
     ).cuda()
@@ -24,7 +25,3 @@ def main():
             optimizer.step()
             optimizer.zero_grad()
     done(__file__)
-
-
-if __name__ == "__main__":
-    main()

@@ -54,6 +54,9 @@ static void check_stack(const struct defs *defs, const struct def_stack *stack)
 	for (uint32_t i = 0; i < stack->native_count; i++) {
 		const struct def_native_frame *frame = defs_native_frame(defs, stack->native[i]);
 		REQUIRE(frame && (!frame->module || defs_module(defs, frame->module)));
+		REQUIRE(!frame->symbol == !frame->name);
+		if (frame->symbol)
+			REQUIRE(check_text(frame->symbol) > 0 && check_text(frame->name) > 0);
 	}
 	REQUIRE(!stack->owner || defs_module(defs, stack->owner));
 }

@@ -1,7 +1,7 @@
-"""Every Python that this machine has, and how each is started under memtrace: that of the tests, that
-of PATH, those of /usr/bin, of ~/.pyenv, of Debian's other suites as scripts/fetch-pythons.sh left them, and those that
-MEMTRACE_PYTHONS names (paths, apart by colons). A version of another suite is started by the loader
-of its own C library, because it may need a newer one than there is here."""
+"""Every Python that this machine has, and how each is started under memtrace: that of the tests,
+that of PATH, those of /usr/bin and ~/.pyenv, of Debian's other suites as scripts/fetch-pythons.sh
+left them, and those that MEMTRACE_PYTHONS names (paths, apart by colons). One of another suite is
+started by the loader of its own C library, because it may need a newer one than there is here."""
 
 import dataclasses
 import functools
@@ -121,7 +121,9 @@ def cache():
     """As scripts/common.sh chooses it."""
     chosen = os.environ.get("MEMTRACE_CACHE")
     at_home = pathlib.Path.home() / ".cache/memtrace"
-    return pathlib.Path(chosen) if chosen else at_home if at_home.is_dir() else support.ROOT / ".cache"
+    if chosen:
+        return pathlib.Path(chosen)
+    return at_home if at_home.is_dir() else support.ROOT / ".cache"
 
 
 def fetched():

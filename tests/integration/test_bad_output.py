@@ -157,8 +157,13 @@ def test_a_limit_on_file_sizes_that_is_reached_later_ends_the_trace(library, too
 
 # ---- settings ---------------------------------------------------------------------------------
 
-
-SETTINGS = ["MEMTRACE", "MEMTRACE_STACKS", "MEMTRACE_SUMMARY", "MEMTRACE_LOG"]
+SETTINGS = [
+    "MEMTRACE",
+    "MEMTRACE_STACKS",
+    "MEMTRACE_STACK_DEPTH",
+    "MEMTRACE_NATIVE_MIN",
+    "MEMTRACE_SUMMARY",
+]
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -173,7 +173,7 @@ def test_report_json_has_the_figures(tool, trace):
 
 @pytest.mark.parametrize(
     "criterion, expected",
-    [("line", "train.py:7 main"), ("stack", "/home/me/train.py:7 main"), ("owner", "the program")],
+    [("line", "train.py:7 main"), ("stack", "      train.py:7 main\n"), ("owner", "the program")],
 )
 def test_report_by(tool, trace, criterion, expected):
     result = call(tool, "report", "--by", criterion, trace)

@@ -1,5 +1,5 @@
-"""Python frames are those that traceback shows, on every Python to be had; a Python that is not known
-has none. The programs stand in tests/stacks."""
+"""Python frames are those that traceback shows, on every Python to be had; a Python that is not
+known has none. The programs stand in tests/stacks."""
 
 import json
 import os
@@ -94,8 +94,8 @@ def differences(events, calls):
 
 
 def split(events):
-    """(those of a thread of C, those of the end, all others). Threads that Python does not know have
-    no frames, nor has what dies when the interpreter is being taken down."""
+    """(those of a thread of C, those of the end, all others). Threads that Python does not know
+    have no frames, nor has what dies when the interpreter is being taken down."""
     foreign, ending, others, live = [], [], [], {}
     for event in events:
         if event["what"] == "alloc":
@@ -156,8 +156,9 @@ def test_frames_are_those_that_traceback_shows(compiled, tmp_path, record_proper
     assert walks >= WALKS
 
 
-@pytest.mark.parametrize("how", ["constructor", "iteration"])
-def test_walks_wait_for_no_lock_of_the_loader(compiled, tmp_path, how):
+@pytest.mark.parametrize("how", ["gil", "constructor", "iteration"])
+def test_walks_wait_for_no_lock(compiled, tmp_path, how):
+    """The thread that holds the lock lets go only when the other one has allocated."""
     python = ALL["venv"]
     helper, out = compiled("helper"), tmp_path / "out.json"
     holding = compiled("holding", helper, f"-Wl,-rpath,{helper.parent}")
@@ -177,8 +178,8 @@ def test_threads_may_allocate_while_the_interpreter_ends(compiled, tmp_path, nam
         run = python.run(tmp_path / str(number), STACKS / "ending.py", compiled("helper"))
         assert run.status == 0, run.stderr
         events = support.dump(run.trace, "--stacks")
-        stacks = {tuple(frame.rpartition(" ")[2] for frame in event["python"]) for event in events}
-        whole = {stack for stack in stacks if stack}
+        stacks = {tuple(event["python"]) for event in events}
+        whole = {tuple(frame.rpartition(" ")[2] for frame in stack) for stack in stacks if stack}
         assert len(whole) == 1, whole
         functions = whole.pop()
         assert functions[:21] == ("descend",) * 21 and len(functions) == 24, functions
@@ -188,22 +189,15 @@ def test_threads_may_allocate_while_the_interpreter_ends(compiled, tmp_path, nam
 # ---- libpython opened by a program ------------------------------------------------------------
 
 
+@pytest.mark.parametrize("when", ["early", "late"])
 @pytest.mark.parametrize("name", WITH_LIBRARY)
-def test_libpython_opened_for_itself_has_frames(compiled, tmp_path, name):
-    told, events = embedded(compiled, tmp_path, ALL[name], "early")
-    (last,) = [event for event in events if event["bytes"] == 1]
-    assert last["python"] == []
-    assert [[event["bytes"], event["python"]] for event in events[:-1]] == told["calls"]
-
-
-@pytest.mark.parametrize("name", WITH_LIBRARY if FULL else WITH_LIBRARY[:1])
-def test_libpython_that_comes_late_is_noticed(compiled, tmp_path, name):
-    told, events = embedded(compiled, tmp_path, ALL[name], "late")
-    ours = [[event["bytes"], event["python"]] for event in events[1:-1]]
-    unnoticed = [frames for _, frames in ours].count([])
-    assert unnoticed < len(ours)
-    assert [size for size, _ in ours] == [size for size, _ in told["calls"]]
-    assert ours[unnoticed:] == told["calls"][unnoticed:]
+def test_libpython_opened_by_a_program_has_frames(compiled, tmp_path, name, when):
+    """Opened with RTLD_LOCAL, before or after the first allocation; none outside its life."""
+    told, events = embedded(compiled, tmp_path, ALL[name], when)
+    bare = [event for event in events if event["bytes"] == 1]
+    assert [event["python"] for event in bare] == [[]] * (2 if when == "late" else 1)
+    ours = [[event["bytes"], event["python"]] for event in events if event["bytes"] != 1]
+    assert ours == told["calls"]
 
 
 def embedded(compiled, folder, python, when):
@@ -218,6 +212,13 @@ def embedded(compiled, folder, python, when):
     assert run.status == 0, run.stderr
     assert_nothing_is_lost(run.report)
     return json.loads(out.read_text()), support.dump(run.trace, "--stacks")
+
+
+def test_libraries_may_be_closed_while_python_is_looked_for(compiled, tmp_path):
+    program, library = compiled("closing", shared=False), compiled("helper")
+    run = traced.run(tmp_path, str(program), library, 20_000 if FULL else 2_000)
+    assert run.status == 0, run.stderr
+    assert_nothing_is_lost(run.report)
 
 
 # ---- unknown versions -------------------------------------------------------------------------

@@ -19,7 +19,7 @@ LIBC = {
         strlen strncasecmp strncmp strncpy strnlen strrchr strspn strstr""",
     "mapped memory, of the front and the tables": "madvise mmap mremap munmap",
     "files of ours": """
-        close fallocate fcntl fstat ftruncate open posix_fallocate pwrite read readlink unlink
+        close fallocate fcntl fstat ftruncate open posix_fallocate pread pwrite read readlink unlink
         write""",
     "what the process is": "getauxval getcwd getenv gethostname getpid syscall",
     "the status that exit was called with": "on_exit",

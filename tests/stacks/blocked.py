@@ -1,17 +1,20 @@
-"""Usage: blocked.py OUT.json HELPER constructor|iteration LIBRARY
+"""Usage: blocked.py OUT.json HELPER gil|constructor|iteration LIBRARY
 
-A thread allocates while another one holds a lock of the loader."""
+Ten thousand allocations on one thread while another holds the GIL or a lock of the loader. LIBRARY
+holds in its constructor."""
 
 import ctypes
 import sys
 
 from probe import allocations_while, probe, save
 
+COUNT = 10_000
 out, path, how, library = sys.argv[1:]
-helper = ctypes.CDLL(path)
-probe()
+helper = ctypes.CDLL(path)  # lets go of the GIL
 hold = {
+    "gil": ctypes.PyDLL(path).hold,
     "constructor": lambda: helper.hold_in_constructor(library.encode()),
     "iteration": helper.hold_in_iteration,
 }[how]
-save(out, held=allocations_while(hold, helper))
+probe()
+save(out, held=allocations_while(hold, helper, COUNT))

@@ -1,14 +1,14 @@
 /* Usage: embed LIBPYTHON early|late SCRIPT OUT
  *
- * Opens libpython with RTLD_LOCAL, as a plug-in does, and runs a script that has the names allocate, OUT and IS_LATE
- * besides its own. `late`: the first allocation is made before libpython is opened. */
+ * Opens libpython with RTLD_LOCAL, as a plug-in does, and runs a script that has the names allocate
+ * and OUT besides its own. `late`: the first allocation is made before libpython is opened. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BYTES 1
+#define FIRST_BYTES        1
 #define TAKES_ONE_ARGUMENT 8 /* METH_O */
 
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
@@ -31,7 +31,7 @@ static void *allocate(void *self, void *argument)
 	return from_unsigned(address);
 }
 
-static struct method method = { "allocate", allocate, TAKES_ONE_ARGUMENT, NULL };
+static struct method method = {"allocate", allocate, TAKES_ONE_ARGUMENT, NULL};
 
 static void *need(void *library, const char *name)
 {
@@ -43,7 +43,7 @@ static void *need(void *library, const char *name)
 	return found;
 }
 
-static void run(void *library, int is_late, const char *script, const char *out)
+static void run(void *library, const char *script, const char *out)
 {
 	void (*initialize)(int) = need(library, "Py_InitializeEx");
 	int (*finalize)(void) = need(library, "Py_FinalizeEx");
@@ -54,8 +54,8 @@ static void run(void *library, int is_late, const char *script, const char *out)
 	char code[4096];
 	as_unsigned = need(library, "PyLong_AsUnsignedLong");
 	from_unsigned = need(library, "PyLong_FromUnsignedLong");
-	snprintf(code, sizeof code, "OUT = '%s'\nIS_LATE = %d\nexec(compile(open('%s').read(), '%s', 'exec'))\n", out,
-		 is_late, script, script);
+	snprintf(code, sizeof code, "OUT = '%s'\nexec(compile(open('%s').read(), '%s', 'exec'))\n",
+		 out, script, script);
 	initialize(0);
 	set(module("__main__"), "allocate", function(&method, NULL, NULL));
 	if (execute(code))
@@ -68,15 +68,14 @@ int main(int argc, char **argv)
 	uint64_t address;
 	if (argc != 5)
 		return 2;
-	int is_late = !strcmp(argv[2], "late");
-	if (is_late)
+	if (!strcmp(argv[2], "late"))
 		cuMemAlloc_v2(&address, FIRST_BYTES);
 	void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		fprintf(stderr, "%s\n", dlerror());
 		return 1;
 	}
-	run(library, is_late, argv[3], argv[4]);
+	run(library, argv[3], argv[4]);
 	cuMemAlloc_v2(&address, FIRST_BYTES); /* after the interpreter: no frames */
 	return 0;
 }

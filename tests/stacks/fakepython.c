@@ -1,6 +1,7 @@
-/* Something that calls itself an interpreter and is none that memtrace knows. Everything that a walk would follow is
- * a trap: whoever touches more than the version dies. VERSION is set when it is built. MEMBERS: it is of a known
- * version, and the type of its code objects looks sound but says that they are laid out otherwise. */
+/* Something that calls itself an interpreter and is none that memtrace knows. Everything that a
+ * walk would follow is a trap: whoever touches more than the version dies. VERSION is set when it
+ * is built. MEMBERS: it is of a known version, and the type of its code objects looks sound but
+ * says that they are laid out otherwise. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,11 +39,12 @@ struct member {
 	const char *text;
 };
 
-static const struct member members[] = { { "co_name", 6, 120, 1, NULL },       { "co_filename", 6, 112, 1, NULL },
-					 { "co_qualname", 6, 128, 1, NULL },   { "co_linetable", 6, 136, 1, NULL },
-					 { "co_firstlineno", 1, 76, 1, NULL }, { NULL, 0, 0, 0, NULL } };
+static const struct member members[] = {
+	{"co_name", 6, 120, 1, NULL},       {"co_filename", 6, 112, 1, NULL},
+	{"co_qualname", 6, 128, 1, NULL},   {"co_linetable", 6, 136, 1, NULL},
+	{"co_firstlineno", 1, 76, 1, NULL}, {NULL, 0, 0, 0, NULL}};
 
 const void *PyType_Type[64];
 const void *PyUnicode_Type[64], *PyBytes_Type[64];
-const void *PyCode_Type[64] = { [1] = PyType_Type, [30] = members };
+const void *PyCode_Type[64] = {[1] = PyType_Type, [30] = members};
 #endif

@@ -19,6 +19,7 @@ from probe import probe, save, truths
 
 THREADS = 6
 WALKS_A_CALL = 2
+HELD_COUNT = 500  # allocations while another thread holds the GIL
 out, walks, interpreter = sys.argv[1], int(sys.argv[3]), sys.argv[4:]
 helper, helper_kept = ctypes.CDLL(sys.argv[2]), ctypes.PyDLL(sys.argv[2])
 found = {"skipped": cases.SKIPPED}
@@ -60,7 +61,7 @@ def hot(count):
     return compiled
 
 
-# ---- code objects at addresses that others had before -------------------------------------------
+# ---- code objects at addresses that others had before -----------------------------------------
 
 LIKE = (
     # Another name, other lines.
@@ -164,7 +165,7 @@ def main():
     found["compiled"] = hot(100_000 if is_jit else 10_000)
     reuse(walks // 40)
     on_foreign_thread()
-    found["held"] = probes.allocations_while(helper_kept.hold, helper)
+    found["held"] = probes.allocations_while(helper_kept.hold, helper, HELD_COUNT)
     if interpreter:
         in_child()
     on_one_thread()

@@ -1,5 +1,6 @@
-/* What the programs of this folder need from C: threads that Python does not know, and locks that are held while
- * another thread allocates. Nothing here waits for ever: a thread that is kept waiting is reported. */
+/* What the programs of this folder need from C: threads that Python does not know, and locks that
+ * are held while another thread allocates. Nothing here waits for ever: a thread that is kept
+ * waiting is reported. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -7,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PATIENCE_S 60
 
@@ -38,8 +40,8 @@ void allocate(size_t bytes, unsigned count)
 
 void allocate_for_ever(void)
 {
-	for (;;)
-		allocate(1, 1);
+	for (;; usleep(500))
+		allocate(1, 10);
 }
 
 /* ---------- foreign threads ---------- */
@@ -60,7 +62,7 @@ static void *foreign_main(void *argument)
 
 void allocate_on_foreign_thread(size_t bytes, void (*callback)(void))
 {
-	struct foreign foreign = { bytes, callback };
+	struct foreign foreign = {bytes, callback};
 	pthread_t thread;
 	if (pthread_create(&thread, NULL, foreign_main, &foreign))
 		abort();

@@ -1,6 +1,6 @@
-"""Calls the driver and keeps what Python itself says of the stack at that moment. Each allocation has
-a size of its own, by which the test finds its event; the free is on the same line, so it has the
-same stack. Runs on every Python from 3.8 on."""
+"""Calls the driver and keeps what Python itself says of the stack at that moment. Each allocation
+has a size of its own, by which the test finds its event; the free is on the same line, so it has
+the same stack. Runs on every Python from 3.8 on."""
 
 import ctypes
 import gc
@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import threading
-import traceback
+from traceback import extract_stack
 
 NAME = "co_qualname" if sys.version_info >= (3, 11) else "co_name"
 
@@ -42,26 +42,26 @@ def probe(*_, **__):
     serial, to, driver = next(serials), ctypes.c_uint64(), next(drivers)
     alloc, free, at = driver.cuMemAlloc_v2, driver.cuMemFree_v2, ctypes.byref(to)
     # fmt: off
-    alloc(at, serial); stack = traceback.extract_stack(); names = functions(sys._getframe()); free(to)
+    alloc(at, serial); stack = extract_stack(); names = functions(sys._getframe()); free(to)
     # fmt: on
     keep(serial, stack, names)
     return serial
 
 
 # Sizes from here on stand for many allocations with one stack, or for such as have none.
-HELD_BYTES, HELD_COUNT = 1 << 33, 10_000
+HELD_BYTES = 1 << 33
 FOREIGN_BYTES = 1 << 34
 EXIT_BYTES = 1 << 35
 
 
-def allocations_while(hold, helper):
-    """Many allocations, made while hold() holds a lock; says whether they got through."""
-    truth = {"first": HELD_BYTES, "count": HELD_COUNT}
+def allocations_while(hold, helper, count):
+    """Allocations of another thread while hold() holds a lock, and whether they got through."""
+    truth = {"first": HELD_BYTES, "count": count}
 
     def allocate():
         call, first = helper.allocate_while_held, ctypes.c_size_t(HELD_BYTES)
         # fmt: off
-        call(first, HELD_COUNT); stack = traceback.extract_stack(); names = functions(sys._getframe())
+        call(first, count); stack = extract_stack(); names = functions(sys._getframe())
         # fmt: on
         places = [(entry.filename, entry.lineno) for entry in reversed(stack)]
         truth["stack"] = [line(*both) for both in zip(places, names)]
@@ -85,7 +85,7 @@ def line(place, function):
 
 
 def save(path, **more):
-    """Writes what was kept; a stack that occurred often is written once. Nothing may die after it."""
+    """Writes what was kept, a stack that occurred often once. Nothing may die after it."""
     gc.collect()
     gc.disable()
     numbers, stacks, calls = {}, [], []
@@ -95,7 +95,7 @@ def save(path, **more):
             numbers[stack] = len(stacks)
             stacks.append(stack)
         calls.append((serial, thread, numbers[stack]))
-    found = {"pid": os.getpid(), "version": sys.version.split()[0], "stacks": stacks, "calls": calls}
-    found.update(more)
+    version = sys.version.split()[0]
+    found = dict(more, pid=os.getpid(), version=version, stacks=stacks, calls=calls)
     with open(path, "w") as file:
         json.dump(found, file)

@@ -72,6 +72,17 @@ static inline void put_native_frame(struct records *records, uint32_t id, uint32
 	put_record(records, &frame, sizeof frame, 0);
 }
 
+static inline void put_symbol(struct records *records, uint32_t frame, uint32_t name,
+			      uint64_t offset)
+{
+	struct memtrace_def_symbol symbol = {
+		.head = {.kind = MEMTRACE_DEF_SYMBOL, .id = frame},
+		.name = name,
+		.offset = offset,
+	};
+	put_record(records, &symbol, sizeof symbol, 0);
+}
+
 static inline void put_stack(struct records *records, uint32_t id, uint32_t owner, uint32_t python,
 			     uint32_t native, const uint32_t *frames)
 {

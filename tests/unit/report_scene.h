@@ -46,6 +46,14 @@ static void scene_frame(struct scene *scene, uint32_t id, const char *file, int 
 	put_python_frame(&scene->records, id, file_id, function_id, line);
 }
 
+/* A native frame with the symbol of its function, 0x10 bytes into it. */
+static inline void scene_native(struct scene *scene, uint32_t id, uint32_t module,
+				const char *symbol)
+{
+	put_native_frame(&scene->records, id, module, 0x1000 * id);
+	put_symbol(&scene->records, id, scene_string(scene, symbol), 0x10);
+}
+
 #define PACKAGES "/opt/venv/lib/python3.11/site-packages/"
 #define STACK(id, owner, python, native, ...) \
 	put_stack(&scene->records, id, owner, python, native, (const uint32_t[]){__VA_ARGS__})

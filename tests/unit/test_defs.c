@@ -193,6 +193,40 @@ static void defs_refuse_a_reference_to_something_undefined(void **state)
 	defs_release(defs);
 }
 
+static void symbols_name_native_frames(void **state)
+{
+	struct defs *defs = start();
+	const struct def_place place = {.function = "f", .file = "f.c", .line = 3};
+	uint64_t offset = 0;
+	(void)state;
+	put_string(&records, 1, "_Z1fv");
+	put_string(&records, 2, "other");
+	put_native_frame(&records, 1, 0, 0x123);
+	put_native_frame(&records, 2, 0, 0x456);
+	put_symbol(&records, 1, 1, 7);
+	put_symbol(&records, 1, 2, 9); /* the first one stays */
+	assert_int_equal(add(defs), 0);
+	assert_string_equal(defs_native_symbol(defs, 1, &offset), "_Z1fv");
+	assert_int_equal(offset, 7);
+	assert_null(defs_native_symbol(defs, 2, &offset));
+	assert_null(defs_native_symbol(defs, 3, &offset));
+	assert_int_equal(defs_name_native_frame(defs, 1, "later", 1), 0);
+	assert_int_equal(defs_name_native_frame(defs, 2, "later", 1), 0);
+	assert_int_equal(defs_name_native_frame(defs, 3, "later", 1), -EINVAL);
+	assert_string_equal(defs_native_symbol(defs, 1, &offset), "_Z1fv");
+	assert_string_equal(defs_native_symbol(defs, 2, &offset), "later");
+	assert_int_equal(defs_place_native_frame(defs, 2, &place, 1), 0);
+	assert_int_equal(defs_place_native_frame(defs, 9, &place, 1), -EINVAL);
+	assert_int_equal(defs_native_frame(defs, 2)->places[0].line, 3);
+	put_symbol(&records, 3, 1, 0);
+	refused(defs);
+	put_symbol(&records, 2, 3, 0);
+	refused(defs);
+	put_symbol(&records, 0, 1, 0);
+	refused(defs);
+	defs_release(defs);
+}
+
 static void defs_refuse_a_length_beyond_the_record(void **state)
 {
 	struct defs *defs = start();
@@ -277,6 +311,7 @@ int main(void)
 		cmocka_unit_test(a_later_device_adds_what_it_knows),
 		cmocka_unit_test(defs_refuse_an_id_out_of_order),
 		cmocka_unit_test(defs_refuse_a_reference_to_something_undefined),
+		cmocka_unit_test(symbols_name_native_frames),
 		cmocka_unit_test(defs_refuse_a_length_beyond_the_record),
 		cmocka_unit_test(defs_refuse_a_record_that_is_cut_off),
 		cmocka_unit_test(defs_skip_kinds_and_facts_of_later_versions),

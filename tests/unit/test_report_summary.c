@@ -152,9 +152,12 @@ static void tables_by_line_stack_and_owner(void **state)
 {
 	(void)state;
 	scene_finish(&scene);
-	by_print(&text, &scene.model, scene.defs, &scene.facts, BY_LINE, 3);
-	by_print(&text, &scene.model, scene.defs, &scene.facts, BY_STACK, 2);
-	by_print(&text, &scene.model, scene.defs, &scene.facts, BY_OWNER, 0);
+	by_print(&text, &scene.model, scene.defs, &scene.facts,
+		 &(struct by_style){BY_LINE, 3, {0}});
+	by_print(&text, &scene.model, scene.defs, &scene.facts,
+		 &(struct by_style){BY_STACK, 2, {0}});
+	by_print(&text, &scene.model, scene.defs, &scene.facts,
+		 &(struct by_style){BY_OWNER, 0, {0}});
 	assert_golden(&text, "by.txt");
 	assert_true(text_columns(&text) <= 80);
 }

@@ -101,6 +101,75 @@ static void typed_in_code_gives_way_to_a_file(void **state)
 	scene_end(&scene);
 }
 
+/* Stacks of native frames alone, with the names of their functions. */
+enum { FREE_STACK = STACK_NCCL + 1, FREE_FRAME = 3 };
+
+static const struct {
+	const char *symbols[5]; /* innermost first */
+	const char *expected;
+	uint32_t module; /* of the scene; 0: the program's own */
+} natives[] = {
+	{{"_ZN3c104cuda20CUDACachingAllocator6Native22NativeCachingAllocator6mallocEv",
+	  "_ZN2at6native10empty_cudaEv", "_ZN2at4_ops2mm4callERKNS_6TensorES4_",
+	  "_ZN5torch8autograd9generated11MmBackward05applyEOSt6vectorIN2at6TensorESaIS4_EE"},
+	 "(backward) MmBackward0",
+	 1},
+	{{"_ZN2at6native10empty_cudaEv", "_ZN5torch8autograd14AccumulateGrad5applyEv"},
+	 "(backward) AccumulateGrad",
+	 1},
+	{{"_ZN2at6native10empty_cudaEv", "_ZN2at4_ops8gelu_out10redispatchEv"},
+	 "at::_ops::gelu_out",
+	 1},
+	{{"_ZN2at6native10empty_cudaEv", "_ZN2at4_ops19empty_memory_format4callEv"},
+	 "at::native::empty_cuda",
+	 1},
+	{{"_ZN2at6native10empty_cudaEv", "_ZZN2at6native12_GLOBAL__N_14coolEvENKUlvE_clEv"},
+	 "at::native::cool",
+	 1},
+	{{"_ZL10cudaMallocIfE9cudaErrorPPT_m", "_ZN6Engine4growEm", "main"},
+	 "Engine::grow (trainer)",
+	 0},
+	{{"take", "main"}, "take (trainer)", 0},
+	{{"\x1b[31mevil\n", "main"}, "\\x1b[31mevil\\x0a (trainer)", 0},
+};
+
+static void native_stacks_are_told_by_the_function_that_says_most(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof natives / sizeof *natives; i++) {
+		uint32_t ids[5], count = 0;
+		scene_start(&scene);
+		put_module(&scene.records, 3, scene_string(&scene, "/home/me/trainer"));
+		for (; count < 5 && natives[i].symbols[count]; count++) {
+			ids[count] = FREE_FRAME + count;
+			scene_native(&scene, ids[count], natives[i].module ? natives[i].module : 3,
+				     natives[i].symbols[count]);
+		}
+		put_stack(&scene.records, FREE_STACK, 3, 0, count, ids);
+		scene_finish(&scene);
+		expect_where(FREE_STACK, 0, natives[i].expected);
+		scene_end(&scene);
+	}
+}
+
+static void source_lines_come_before_functions(void **state)
+{
+	static const struct def_place places[] = {
+		{.function = "_ZL10cudaMallocIfE9cudaErrorPPT_m",
+		 .file = "/usr/include/cuda.h",
+		 .line = 9},
+		{.function = "grow", .file = "/home/me/gpt/src/pool.c", .line = 12},
+	};
+	(void)state;
+	scene_start(&scene);
+	scene_native(&scene, FREE_FRAME, 2, "main");
+	put_stack(&scene.records, FREE_STACK, 2, 0, 1, (const uint32_t[]){FREE_FRAME});
+	scene_finish(&scene);
+	assert_int_equal(defs_place_native_frame(scene.defs, FREE_FRAME, places, 2), 0);
+	expect_where(FREE_STACK, 0, "src/pool.c:12 grow");
+	scene_end(&scene);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -129,6 +198,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hostile_names_are_escaped, start, end),
 		cmocka_unit_test(paths_are_shortened_by_what_they_are),
 		cmocka_unit_test(typed_in_code_gives_way_to_a_file),
+		cmocka_unit_test(native_stacks_are_told_by_the_function_that_says_most),
+		cmocka_unit_test(source_lines_come_before_functions),
 	};
 	return cmocka_run_group_tests_name("report_where", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What libc10 and libc10_cuda have that memtrace calls on a block event, doing nothing: pairs.c stands in for
- * PyTorch's allocator. */
+/* What libc10 and libc10_cuda have that memtrace calls on a block event, doing nothing: pairs.c
+ * stands in for PyTorch's allocator. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,11 +8,13 @@ struct stream {
 	int64_t id;
 };
 
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, int64_t, size_t, size_t, uint64_t);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, int64_t, size_t, size_t,
+							   uint64_t);
 struct stream _ZN3c104cuda20getCurrentCUDAStreamEa(int8_t device);
 
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *pointer, int64_t bytes, size_t allocated,
-							    size_t reserved, uint64_t device)
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *pointer, int64_t bytes,
+							   size_t allocated, size_t reserved,
+							   uint64_t device)
 {
 	(void)pointer, (void)bytes, (void)allocated, (void)reserved, (void)device;
 }
@@ -20,5 +22,5 @@ void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *pointer, int64_
 struct stream _ZN3c104cuda20getCurrentCUDAStreamEa(int8_t device)
 {
 	(void)device;
-	return (struct stream){ 0, 0 };
+	return (struct stream){0, 0};
 }

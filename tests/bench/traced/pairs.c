@@ -1,12 +1,11 @@
-/* Pairs of calls to time: an allocation and a free, on libraries that do nearly nothing, with and without memtrace
- * in between. Both a program and, for Python, a library with pairs_burst_below().
- *   pairs                      bursts of every kind: "KIND THREADS NS_A_PAIR", the median of the bursts;
- *                              and "clock 1 NS", one reading of the clock
- *   pairs flood THREADS PAIRS  no pauses, so that the ring is full: "flood EVENTS SECONDS
- *                              DUMP_THREAD_SECONDS", the second of processor time
- *   pairs live COUNT           leaves COUNT blocks allocated: "live RSS_KIB"
- * A burst fills a fraction of the ring, and the pause after it is long enough for the ring to be emptied: what is
- * timed is the calling thread, not the wait for the dump thread. */
+/* Pairs of calls to time: an allocation and a free, on libraries that do nearly nothing, with and
+ * without memtrace in between. Both a program and, for Python, a library with pairs_burst_below().
+ *   pairs                      bursts of every kind: "KIND THREADS NS_A_PAIR", the median of the
+ * bursts; and "clock 1 NS", one reading of the clock pairs flood THREADS PAIRS  no pauses, so that
+ * the ring is full: "flood EVENTS SECONDS DUMP_THREAD_SECONDS", the second of processor time pairs
+ * live COUNT           leaves COUNT blocks allocated: "live RSS_KIB" A burst fills a fraction of
+ * the ring, and the pause after it is long enough for the ring to be emptied: what is timed is the
+ * calling thread, not the wait for the dump thread. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,23 +16,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BURST_EVENTS 8192
-#define BURSTS	     60
-#define PAUSE_US     6000
-#define SETTLE_US    300000 /* then the dump thread has taken all */
-#define THREADS_MAX  16
+#define BURST_EVENTS   8192
+#define BURSTS         60
+#define PAUSE_US       6000
+#define SETTLE_US      300000 /* then the dump thread has taken all */
+#define THREADS_MAX    16
 #define CLOCK_READINGS 10000
-#define BLOCK_BYTES  512
-#define LIVE_BLOCKS  64 /* a free takes the block of so many pairs ago */
-#define SEGMENT_BYTES (2u << 20)
+#define BLOCK_BYTES    512
+#define LIVE_BLOCKS    64 /* a free takes the block of so many pairs ago */
+#define SEGMENT_BYTES  (2u << 20)
 
 int cuInit(unsigned flags);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemFree_v2(uint64_t address);
 /* c10::reportMemoryUsageToProfiler, as PyTorch's allocator calls it; the device is {CUDA, 0}. */
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, int64_t, size_t, size_t, uint64_t);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, int64_t, size_t, size_t,
+							   uint64_t);
 #define report_usage _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
-#define CUDA_0	     1
+#define CUDA_0       1
 
 enum kind { DRIVER, BLOCK };
 
@@ -61,12 +61,13 @@ static void block_pairs(unsigned pairs)
 	if (!segment) {
 		cuMemAlloc_v2(&segment, SEGMENT_BYTES);
 		for (; next < LIVE_BLOCKS; next++)
-			report_usage((void *)(segment + next * BLOCK_BYTES), BLOCK_BYTES, 0, 0, CUDA_0);
+			report_usage((void *)(segment + next * BLOCK_BYTES), BLOCK_BYTES, 0, 0,
+				     CUDA_0);
 	}
 	for (unsigned i = 0; i < pairs; i++, next++) {
 		uint64_t new = next % (SEGMENT_BYTES / BLOCK_BYTES);
 		uint64_t old = (next - LIVE_BLOCKS) % (SEGMENT_BYTES / BLOCK_BYTES);
-		report_usage((void *)(segment + new * BLOCK_BYTES), BLOCK_BYTES, 0, 0, CUDA_0);
+		report_usage((void *)(segment + new *BLOCK_BYTES), BLOCK_BYTES, 0, 0, CUDA_0);
 		report_usage((void *)(segment + old * BLOCK_BYTES), -BLOCK_BYTES, 0, 0, CUDA_0);
 	}
 }
@@ -85,7 +86,8 @@ static double pairs_burst(int kind, unsigned pairs)
 /* The same, called through so many frames more. */
 __attribute__((noinline)) double pairs_burst_below(unsigned frames, int kind, unsigned pairs)
 {
-	double each = frames ? pairs_burst_below(frames - 1, kind, pairs) : pairs_burst(kind, pairs);
+	double each =
+		frames ? pairs_burst_below(frames - 1, kind, pairs) : pairs_burst(kind, pairs);
 	__asm__ volatile("" ::: "memory"); /* not a tail call */
 	return each;
 }
@@ -136,7 +138,10 @@ static void run_threads(const struct work *model, unsigned count, double *each)
 static void measure(const char *name, enum kind kind, unsigned threads)
 {
 	static double each[BURSTS * THREADS_MAX];
-	struct work work = { .kind = kind, .pairs = BURST_EVENTS / 2 / threads, .bursts = BURSTS, .pause_us = PAUSE_US };
+	struct work work = {.kind = kind,
+			    .pairs = BURST_EVENTS / 2 / threads,
+			    .bursts = BURSTS,
+			    .pause_us = PAUSE_US};
 	run_threads(&work, threads, each);
 	unsigned all = BURSTS * threads;
 	qsort(each, all, sizeof *each, compare);
@@ -153,7 +158,8 @@ static double dump_thread_seconds(void)
 	while (tasks && (task = readdir(tasks))) {
 		snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
 		FILE *comm = fopen(path, "r");
-		bool is_ours = comm && fgets(text, sizeof text, comm) && !strcmp(text, "memtrace\n");
+		bool is_ours =
+			comm && fgets(text, sizeof text, comm) && !strcmp(text, "memtrace\n");
 		if (comm)
 			fclose(comm);
 		snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task->d_name);
@@ -185,12 +191,13 @@ static double clock_ns(void)
 static void flood(unsigned threads, unsigned pairs)
 {
 	double each[THREADS_MAX];
-	struct work work = { .kind = BLOCK, .pairs = pairs / threads, .bursts = 1 };
+	struct work work = {.kind = BLOCK, .pairs = pairs / threads, .bursts = 1};
 	uint64_t start = time_ns(CLOCK_MONOTONIC);
 	run_threads(&work, threads, each);
 	double seconds = (double)(time_ns(CLOCK_MONOTONIC) - start) / 1e9;
 	usleep(SETTLE_US);
-	printf("flood %u %.4f %.4f\n", pairs / threads * threads * 2, seconds, dump_thread_seconds());
+	printf("flood %u %.4f %.4f\n", pairs / threads * threads * 2, seconds,
+	       dump_thread_seconds());
 }
 
 /* ---------- memory ---------- */

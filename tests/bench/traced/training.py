@@ -1,6 +1,6 @@
 """Trains GPT-2 small in blocks of steps, each recorded in another way: training.py TOGGLE STACKS ROUNDS STEPS
 
-Preloaded: TOGGLE (built from toggle.c) and then memtrace. The ways are "plain", "memtrace", and
+Preloaded: TOGGLE (built from toggle.c), memtrace, and TOGGLE's other half. The ways are "plain", "memtrace", and
 "history": PyTorch's own recorder with STACKS (python, all). Every block stands between two of plain
 training, in the same process, so that what else the machine does falls on all alike. Prints one
 JSON object a block: mode, round, events, processor time of all threads and of memtrace's own,
