@@ -52,7 +52,7 @@ bool cxx_encoding(struct cxx *); /* after _Z: a name and the types behind it, up
 
 /* cxx_parse.c */
 void cxx_show(struct cxx *, const char *word);
-bool cxx_any_name(struct cxx *); /* nested, local or plain, with its template arguments */
+bool cxx_any_name(struct cxx *);    /* nested, local or plain, with its template arguments */
 bool cxx_unqualified(struct cxx *); /* one component */
 bool cxx_source_name(struct cxx *); /* <length> <bytes> */
 bool cxx_substitution(struct cxx *);

@@ -32,16 +32,13 @@ static bool is_same_build(const struct source *source, const struct def_module *
 	       !memcmp(id, module->build_id, (size_t)bytes);
 }
 
-/* libdw would wait for a pipe. */
+/* libdw would wait for a pipe, and a device is not to be opened at all. */
 static int open_regular(const char *path)
 {
 	struct stat file;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && (fstat(fd, &file) || !S_ISREG(file.st_mode))) {
-		close(fd);
+	if (stat(path, &file) || !S_ISREG(file.st_mode))
 		return -1;
-	}
-	return fd;
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 static bool source_open(struct source *source, const struct def_module *module)

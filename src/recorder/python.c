@@ -11,41 +11,68 @@
 #define OWNER_INTERPRETER    3 /* and above: frames that are the interpreter's own (3.12 on) */
 #define LASTI_IN_UNITS_SINCE 10
 
-static uint64_t last_bytes(uintptr_t object, int length, int data)
+/* ---------- the guard ----------
+ * Tells a code object from another that is given the same address later: exec in a loop gives every
+ * part of it the same address again. 3.12 on, each has a number of its own. Before, the contents
+ * have to tell them apart: a look at the end of the file's name does for code from files; of code
+ * that a program made, under a name like <string>, everything is looked at. */
+#define FACTOR_1 0x9E3779B97F4A7C15u
+#define FACTOR_2 0xC2B2AE3D27D4EB4Fu
+
+/* The 8 bytes before an offset into the contents of an object; its head, where there are fewer. */
+static uint64_t bytes_before(const char *contents, size_t offset)
 {
-	uint64_t last;
-	const char *start = (const char *)object + data;
-	memcpy(&last, start + load_pointer(object, length) - sizeof last, sizeof last);
-	return last;
+	uint64_t bytes;
+	memcpy(&bytes, contents + offset - sizeof bytes, sizeof bytes);
+	return bytes;
 }
 
-/* Of texts with wide characters these are not the last ones, and of short ones they begin in the
- * head. */
-static uint64_t mark_of_text(const struct python_layout *layout, uintptr_t text)
+static uint64_t mark_of_all(const char *contents, size_t bytes)
 {
-	uint32_t state = (uint32_t)load_int(text, layout->text_state);
-	if (!(state >> layout->text_compact_bit & 1))
-		return text ^ load_pointer(text, layout->text_compact);
-	return text ^ last_bytes(text, layout->text_length, layout->text_ascii);
+	uint64_t mark = bytes;
+	for (size_t at = bytes; at > 0; at = at > sizeof mark ? at - sizeof mark : 0)
+		mark = (mark ^ bytes_before(contents, at)) * FACTOR_1;
+	return mark;
 }
 
-/* Tells a code object from another that is given the same address later: exec in a loop gives every
- * part of it the same address again. 3.12 on, each has a number of its own; before, the contents
- * have to tell them apart. */
+__attribute__((noinline)) static uint64_t
+mark_of_made(const struct python_layout *layout, uintptr_t file, uintptr_t name, uintptr_t lines)
+{
+	struct python_text texts[] = {python_text(layout, file), python_text(layout, name)};
+	const char *table = (const char *)lines + layout->bytes_data;
+	uint64_t mark = mark_of_all(table, load_pointer(lines, layout->bytes_size));
+	for (unsigned i = 0; i < 2; i++)
+		mark = mark * FACTOR_2 +
+		       mark_of_all(texts[i].data, texts[i].length * texts[i].kind);
+	return mark;
+}
+
+static uint64_t guard_of_contents(const struct python_layout *layout, uintptr_t code)
+{
+	uintptr_t file = load_pointer(code, layout->code_file);
+	uintptr_t name = load_pointer(code, python_name_offset(layout));
+	uintptr_t lines = load_pointer(code, layout->code_lines);
+	uint64_t guard =
+		name ^ lines ^ (uint64_t)(uint32_t)load_int(code, layout->code_first_line) << 32;
+	uint32_t state = (uint32_t)load_int(file, layout->text_state);
+	const char *text = (const char *)file + layout->text_ascii;
+	bool is_plain = state >> layout->text_ascii_bit & state >> layout->text_compact_bit & 1;
+	if (!is_plain || *text == '<')
+		return guard + mark_of_made(layout, file, name, lines);
+	uint64_t end = bytes_before(text, load_pointer(file, layout->text_length));
+	return guard + (file ^ end) * FACTOR_1;
+}
+
 static uint64_t guard_of(const struct python_layout *layout, uintptr_t code)
 {
-	uint64_t guard = (uint32_t)load_int(code, layout->code_first_line);
-	uintptr_t file = load_pointer(code, layout->code_file);
-	uintptr_t lines = load_pointer(code, layout->code_lines);
-	if (layout->code_version != PYTHON_ABSENT)
-		return (guard | (uint64_t)(uint32_t)load_int(code, layout->code_version) << 32) ^
-		       file ^ lines;
-	uintptr_t name = load_pointer(code, python_name_offset(layout));
-	guard += mark_of_text(layout, file) * 0x9E3779B97F4A7C15u;
-	guard += mark_of_text(layout, name) * 0xC2B2AE3D27D4EB4Fu;
-	return guard + (lines ^ last_bytes(lines, layout->bytes_size, layout->bytes_data)) *
-			       0x165667B19E3779F9u;
+	if (layout->code_version == PYTHON_ABSENT)
+		return guard_of_contents(layout, code);
+	uint64_t version = (uint32_t)load_int(code, layout->code_version);
+	return (version << 32 | (uint32_t)load_int(code, layout->code_first_line)) ^
+	       load_pointer(code, layout->code_file) ^ load_pointer(code, layout->code_lines);
 }
+
+/* ---------- the walk ---------- */
 
 /* Both walks have a copy of the layout: what they store could be the layout itself, for all the
  * compiler knows, and would have it read again for every frame. */

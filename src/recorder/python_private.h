@@ -3,6 +3,7 @@
 #define MT_RECORDER_PYTHON_PRIVATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "recorder/python_layout.h"
@@ -44,6 +45,28 @@ static inline int16_t python_name_offset(const struct python_layout *layout)
 static inline bool python_has_type(uintptr_t object, const void *type)
 {
 	return object && load_pointer(object, python.layout->object_type) == (uintptr_t)type;
+}
+
+/* A string. Its characters, of `kind` bytes each, lie behind it; those of a class derived from str,
+ * elsewhere. */
+struct python_text {
+	const char *data;
+	size_t length;
+	unsigned kind;
+};
+
+static inline struct python_text python_text(const struct python_layout *layout, uintptr_t object)
+{
+	uint32_t state = (uint32_t)load_int(object, layout->text_state);
+	bool is_ascii = state >> layout->text_ascii_bit & 1;
+	bool is_compact = state >> layout->text_compact_bit & 1;
+	const char *behind = (const char *)object;
+	behind += is_ascii ? layout->text_ascii : layout->text_compact;
+	return (struct python_text){
+		.data = is_compact ? behind
+				   : (const char *)load_pointer(object, layout->text_compact),
+		.length = load_pointer(object, layout->text_length),
+		.kind = state >> layout->text_kind_bit & 7};
 }
 
 /* Of a type or one derived from it, which has `flag`. */

@@ -28,25 +28,16 @@ static unsigned put_utf8(char *at, uint32_t c)
 	return extra + 1;
 }
 
-static uint32_t character(const char *data, unsigned kind, size_t index)
+static uint32_t character(const struct python_text *text, size_t index)
 {
-	switch (kind) {
+	switch (text->kind) {
 	case 1:
-		return (uint8_t)data[index];
+		return ((const uint8_t *)text->data)[index];
 	case 2:
-		return ((const uint16_t *)(const void *)data)[index];
+		return ((const uint16_t *)(const void *)text->data)[index];
 	default:
-		return ((const uint32_t *)(const void *)data)[index];
+		return ((const uint32_t *)(const void *)text->data)[index];
 	}
-}
-
-/* Strings have their characters behind them, or elsewhere: those of a class derived from str. */
-static const char *characters(const struct python_layout *layout, uintptr_t object, uint32_t state)
-{
-	if (!(state >> layout->text_compact_bit & 1))
-		return (const char *)load_pointer(object, layout->text_compact);
-	bool is_ascii = state >> layout->text_ascii_bit & 1;
-	return (const char *)object + (is_ascii ? layout->text_ascii : layout->text_compact);
 }
 
 static void copy_text(const struct python_layout *layout, uintptr_t object, char *buffer,
@@ -56,12 +47,9 @@ static void copy_text(const struct python_layout *layout, uintptr_t object, char
 	strcpy(buffer, "?");
 	if (!python_is_a(object, python.text_type, PYTHON_IS_TEXT))
 		return;
-	size_t length = load_pointer(object, layout->text_length);
-	uint32_t state = (uint32_t)load_int(object, layout->text_state);
-	unsigned kind = state >> layout->text_kind_bit & 7;
-	const char *data = characters(layout, object, state);
-	for (size_t i = 0; i < length && used + 5 < bytes; i++)
-		used += put_utf8(buffer + used, character(data, kind, i));
+	struct python_text text = python_text(layout, object);
+	for (size_t i = 0; i < text.length && used + 5 < bytes; i++)
+		used += put_utf8(buffer + used, character(&text, i));
 	buffer[used] = 0;
 }
 

@@ -64,16 +64,27 @@ static bool read_at(const struct symbols *symbols, void *to, uint64_t bytes, uin
 	return true;
 }
 
-static int open_file(struct symbols *symbols, const char *path)
+/* 0 and the file's size, or -errno. O_PATH: a device is not even opened. */
+static int size_of(const char *path, int flags, int *fd, uint64_t *bytes)
 {
 	struct stat file;
-	symbols->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (symbols->fd < 0)
+	*fd = open(path, flags | O_CLOEXEC);
+	if (*fd < 0)
 		return -errno;
-	if (fstat(symbols->fd, &file) || !S_ISREG(file.st_mode))
+	if (fstat(*fd, &file) || !S_ISREG(file.st_mode))
 		return -EINVAL;
-	symbols->file_bytes = (uint64_t)file.st_size;
+	*bytes = (uint64_t)file.st_size;
 	return 0;
+}
+
+static int open_file(struct symbols *symbols, const char *path)
+{
+	int fd;
+	int error = size_of(path, O_PATH, &fd, &symbols->file_bytes);
+	if (fd >= 0)
+		close(fd);
+	return error ? error
+		     : size_of(path, O_RDONLY | O_NONBLOCK, &symbols->fd, &symbols->file_bytes);
 }
 
 static bool is_of_this_machine(const Elf64_Ehdr *header)
@@ -259,6 +270,7 @@ struct symbols *symbols_open(const char *path, const uint8_t *build_id, uint32_t
 	int error = -ENOMEM;
 	if (symbols) {
 		symbols->arena = arena;
+		symbols->fd = -1;
 		error = load(symbols, path, build_id, build_id_bytes);
 		if (!error)
 			return symbols;

@@ -1,5 +1,5 @@
-"""A program that asks PyTorch itself for the C++ frames of every allocation: a tracer beside it must name
-the same functions. Its frames go to $CASE_RECORD/native_names.frames.json, one list an allocation."""
+"""A program that asks PyTorch itself for the C++ frames of every allocation: a tracer beside it must
+name the same functions. They go to $CASE_RECORD/native_names.frames.json, one list an allocation."""
 
 from common import F, done, os, torch, write_json
 

@@ -16,7 +16,7 @@ FULL = os.environ.get("MEMTRACE_FULL") == "1"
 WALKS = 20_000 if FULL else 2_000  # of each interpreter
 FRAMES_MAX = 128  # innermost frames that a trace keeps of a stack
 FOREIGN_BYTES = 1 << 34  # as in tests/stacks/probe.py
-ENDINGS = 25 if FULL else 3
+ENDINGS = 10 if FULL else 3
 
 ALL = pythons.everything()
 KNOWN = [name for name, python in ALL.items() if pythons.is_known(python)]

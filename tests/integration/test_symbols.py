@@ -1,5 +1,5 @@
 """Native frames have names: stored by the program itself at its end, found by the tool where it was
-killed, with file and line where there is debug information; PyTorch's own recorder names the same."""
+killed, with file and line where there is debug information; PyTorch's recorder names the same."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def copy(library, tool, tmp_path):
     """A copy of tests/programs/named of its own: it may be changed."""
     path = tmp_path / "program" / "named"
     path.parent.mkdir()
-    shutil.copy(traced.support.PROGRAMS / "named", path)
+    shutil.copy(support.PROGRAMS / "named", path)
     return path
 
 
@@ -71,7 +71,7 @@ def test_after_a_kill_the_tool_finds_the_names(copy, tmp_path):
 
 def test_another_build_names_nothing(copy, tmp_path):
     run = traced.run(tmp_path / "out", str(copy), "kill")
-    shutil.copy(traced.support.PROGRAMS / "threads", copy)
+    shutil.copy(support.PROGRAMS / "threads", copy)
     native = allocation(run.trace)["native"]
     assert native[0].startswith("named+0x") and not named(native[:2])
     copy.unlink()
@@ -93,7 +93,7 @@ def test_lines_and_inlined_functions_come_from_debug_information(copy, tmp_path)
     assert "native_places" not in allocation(run.trace)
     by_stack = support.memtrace("report", "--by", "stack", "--lines", run.trace)
     assert re.search(rf"named\.c:{line_of('middle')} middle\n", by_stack)
-    assert f"take.h:" in support.memtrace("flame", "--lines", run.trace)
+    assert "take.h:" in support.memtrace("flame", "--lines", run.trace)
 
 
 def test_nothing_is_fetched_unless_asked(copy, tmp_path):
@@ -210,10 +210,9 @@ def test_backward_nodes_stand_for_autograds_thread(torch_run):
 
 def test_mixed_stacks_begin_with_the_users_line(torch_run):
     text = support.memtrace("report", "--by", "stack", torch_run.trace)
-    stacks = re.split(r"\n  (?=\S)", text)[1:]
-    for stack in stacks:
-        first = stack.splitlines()[1].strip()
-        assert first.startswith(("native_names.py:", "cases/native_names.py:", "(backward) ")), stack
+    users_own = ("native_names.py:", "cases/native_names.py:", "(backward) ")
+    for stack in re.split(r"\n  (?=\S)", text)[1:]:
+        assert stack.splitlines()[1].strip().startswith(users_own), stack
     assert "in at::" in text and re.search(r"[0-9]+ frames? in torch", text)
 
 

@@ -70,7 +70,9 @@ LIKE = (
     "def forward(self):\n  return probe()\nforward(None)",
     # The same name in the same file, lines further apart.
     "def forward(self):\n{blank}  x = [\n{blank}  probe()]\nforward(None)",
-    # Another class.
+    # The same, a constant number of lines in another place.
+    "def forward(self):\n  return (\n{blank}    probe(){rest})\n\n{blank}forward(None){rest}",
+    # Another class, in the same file.
     "class C{index}:\n  def forward(self):\n    return probe()\nC{index}().forward()",
     "(lambda: [probe() for _ in range(1)])()",
 )
@@ -79,8 +81,9 @@ LIKE = (
 def reuse(rounds):
     for index in range(rounds):
         for number, text in enumerate(LIKE):
-            name = "<source>" if number == 2 else "<source.%d>" % index
-            source = text.format(blank="\n" * (index % 7), index=index)
+            name = "<source.%d>" % index if number == 1 else "<source>"
+            blank, rest = "\n" * (index % 7), "\n" * (7 - index % 7)
+            source = text.format(blank=blank, rest=rest, index=index)
             exec(compile(source, name, "exec"), {"probe": probe, "__name__": "reuse"})
 
 
