@@ -1,11 +1,11 @@
 #!/bin/bash
 # Usage: fetch-pythons.sh [SUITE...]
 #
-# Unpacks every Python of other Debian suites (bullseye, trixie, sid) into CACHE/pythons/SUITE, for the
-# tests that read Python's own structures; CACHE is $MEMTRACE_CACHE, ~/.cache/memtrace or .cache. The
-# mirror is that of this machine's own apt sources. apt works in a folder of its own: nothing is
-# installed, and this machine's lists and packages stay as they are. A suite that cannot be had is left
-# out with a line that says so. About 30 MB to download a suite; a minute for all.
+# Unpacks every Python of other Debian suites (bullseye, trixie, sid) into CACHE/pythons/SUITE, for
+# the tests that read Python's own structures; CACHE is $MEMTRACE_CACHE, ~/.cache/memtrace or .cache.
+# The mirror is that of this machine's own apt sources. apt works in a folder of its own: nothing is
+# installed, and this machine's lists and packages stay as they are. A suite that cannot be had is
+# left out with a line that says so. About 30 MB to download a suite; less than a minute for all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/common.sh
@@ -18,12 +18,14 @@ mkdir -p "$pythons"
 pythons=$(cd "$pythons" && pwd)
 
 # Needed to install or to look nice, not to run.
-unused='^(debconf|dpkg|gcc-[0-9]+-base|media-types|mime-support|netbase|perl-base|readline-common|tar|tzdata)$'
+unused='^(debconf|dpkg|gcc-[0-9]+-base|media-types|netbase|perl-base|readline-common|tar|tzdata)$'
 
 # find_mirror: where this machine gets its own Debian packages from.
 find_mirror() {
     local codename
-    codename=$(. /etc/os-release && [ "$ID" = debian ] && echo "${VERSION_CODENAME:-stable}") || return
+    # shellcheck disable=SC1091
+    codename=$(. /etc/os-release && [ "$ID" = debian ] && echo "${VERSION_CODENAME:-stable}")
+    [ -n "$codename" ] || return
     apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Identifier: Packages' 'Component: main' |
         awk -v codename="$codename" '$2 == codename || $2 ~ /^(old)*stable$/ { print $1; exit }'
 }
@@ -40,9 +42,9 @@ apt() {
 
 # wanted_packages: the suite's Pythons and what they need, without what there is no use for.
 wanted_packages() {
-    local names
-    names=$(apt apt-cache pkgnames | grep -E '^(python3\.[0-9]+(-nogil)?-minimal|libpython3\.[0-9]+(-nogil)?(-stdlib)?)$')
-    [ -n "$names" ] || return
+    local names version='3\.[0-9]+(-nogil)?'
+    names=$(apt apt-cache pkgnames |
+        grep -E "^(python$version-minimal|libpython$version(-stdlib)?)$")
     # shellcheck disable=SC2086
     apt apt-get install -y --no-install-recommends --print-uris $names |
         sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p" | grep -vE "$unused"

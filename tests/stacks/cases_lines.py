@@ -150,7 +150,7 @@ class Ꙁ:
 
 @case
 def names_beyond_ascii():
-    files = ["/tmp/ü.py", "/tmp/関数.py", "/tmp/\U0001f600.py", "/tmp/caf\udce9.py"]
+    files = ["/no/such/ü.py", "/no/such/関数.py", "/no/such/\U0001f600.py", "/no/such/caf\udce9.py"]
     files.append("a\tb\n\"c\\.py")
     for name in files + ["", "x" * 900]:
         exec(compile(NON_ASCII, name, "exec"), {"probe": probe})
@@ -166,7 +166,7 @@ class Bytes(bytes):
 
 @case
 def names_that_are_not_plain_strings():
-    for name in ("/tmp/derived.py", "/tmp/ü.py", "/tmp/関数.py", "", "x" * 300):
+    for name in ("/no/such/derived.py", "/no/such/ü.py", "/no/such/関数.py", "", "x" * 300):
         code = compile("probe()\n", Text(name), "exec")
         exec(code, {"probe": probe})
         exec(code.replace(co_name=Text("name" + name)), {"probe": probe})
