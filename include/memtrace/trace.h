@@ -36,7 +36,8 @@ enum memtrace_what {
 	MEMTRACE_ALLOC = 1,    /* alloc: memory obtained; of vmm: a physical handle (address = handle) */
 	MEMTRACE_FREE,         /* free: noted before the call that frees */
 	MEMTRACE_FREE_FAILED,  /* free_failed: the free with sequence `extra` failed with `status` */
-	MEMTRACE_MAP,          /* map: [address, +bytes) now shows the physical handle `extra` */
+	MEMTRACE_MAP,          /* map: [address, +bytes) now shows the physical handle `extra`; of array space: a part of
+				* the sparse array address, bytes 0: unknown; that part does not hold the handle here */
 	MEMTRACE_UNMAP,        /* unmap: noted before the call */
 	MEMTRACE_RETAIN,       /* retain: one more reference to the handle `address` */
 	MEMTRACE_RESERVE,      /* reserve: address space, no memory */
@@ -46,14 +47,30 @@ enum memtrace_what {
 	MEMTRACE_BLOCK_OOM,    /* block_oom: PyTorch gives up: `bytes` could not be had */
 	MEMTRACE_OOM,          /* oom: a driver or runtime allocation of `bytes` failed for want of memory */
 	MEMTRACE_FAILED,       /* failed: an allocation call failed for another reason, `status` says which */
-	MEMTRACE_POOL_CREATE,  /* pool_create: address = pool handle, extra = 1 for a device's default pool */
+	MEMTRACE_POOL_CREATE,  /* pool_create: address = pool handle, extra = 1 for a device's default pool, 2 for its
+				* current one, 3 for another process's */
 	MEMTRACE_POOL_DESTROY, /* pool_destroy: address = pool handle */
-	MEMTRACE_POOL_TRIM,    /* pool_trim: address = pool handle, bytes = kept at least */
+	MEMTRACE_POOL_TRIM,    /* pool_trim: address = pool handle (0: a device's graph memory), bytes = kept at least */
 	MEMTRACE_POOL_READ,    /* pool_read: the program read attribute `extra` of pool `address`: `bytes` */
 	MEMTRACE_POOL_SET,     /* pool_set: the program set attribute `extra` of pool `address` to `bytes` */
 	MEMTRACE_MEMINFO,      /* meminfo: the program asked: `bytes` free of `extra` on the device */
 	MEMTRACE_CAPTURE,      /* capture: stream capture began (extra 1) or ended (extra 0) on `stream` */
 	MEMTRACE_MARK,         /* mark: a named moment, stack names it */
+	/* What has no size of its own, but explains memory that no allocation accounts for. Never counted. */
+	MEMTRACE_CONTEXT,      /* context: address = context, extra = enum memtrace_context */
+	MEMTRACE_CONTEXT_END,  /* context_end: the same; what it takes with it: see enum memtrace_context */
+	MEMTRACE_MODULE,       /* module: code was loaded, address = module, extra = 1: library */
+	MEMTRACE_MODULE_END,   /* module_end: it was unloaded */
+	MEMTRACE_GLOBAL,       /* global: a variable of module `extra` (0 unknown) stands at address; bytes 0: unknown */
+	MEMTRACE_GRAPH_ALLOC,  /* graph_alloc: graph `extra` got a node that allocates: live from each launch on */
+	MEMTRACE_GRAPH_FREE,   /* graph_free: graph `extra` got a node that frees address at each launch */
+	MEMTRACE_GRAPH_EXEC,   /* graph_exec: address = executable graph made of graph `extra` as it is now */
+	MEMTRACE_GRAPH_LAUNCH, /* graph_launch: of the executable graph address; only once a graph_alloc was seen */
+	MEMTRACE_GRAPH_EXEC_END, /* exec_end: address = executable graph; what it allocated stays */
+	MEMTRACE_GRAPH_END,    /* graph_end: address = graph */
+	MEMTRACE_EXPORT,       /* export: address (of vmm: handle, of stream: pool) may be held by other processes too */
+	MEMTRACE_BIND,         /* bind: [.., +bytes) of multicast handle address shows `extra` (handle or address) */
+	MEMTRACE_UNBIND,       /* unbind: and no more, on device */
 	MEMTRACE_WHAT_COUNT
 };
 
@@ -64,12 +81,24 @@ enum memtrace_space {
 	MEMTRACE_SPACE_STREAM,     /* stream: stream-ordered, from a pool */
 	MEMTRACE_SPACE_VMM,        /* vmm: physical handles and their mappings */
 	MEMTRACE_SPACE_MANAGED,    /* managed */
-	MEMTRACE_SPACE_ARRAY,      /* array */
+	MEMTRACE_SPACE_ARRAY,      /* array: arrays and mipmaps; address = handle; bytes as its elements take them */
 	MEMTRACE_SPACE_PINNED,     /* pinned: page-locked host memory that CUDA allocated */
 	MEMTRACE_SPACE_REGISTERED, /* registered: host memory of the program, page-locked later */
-	MEMTRACE_SPACE_EXTERNAL,   /* external: owned by another process or API */
+	MEMTRACE_SPACE_EXTERNAL,   /* external: owned by another process or API, or counted elsewhere: never counted.
+				    * Of alloc: extra = the space that address is one of (vmm: a handle); it may be
+				    * given back there, as if it were memory of that space. bytes 0: unknown */
 	MEMTRACE_SPACE_BLOCK,      /* block: a block of PyTorch's caching allocator */
 	MEMTRACE_SPACE_COUNT
+};
+
+/* Kinds of contexts. The end of one gives back what was obtained in it of device, managed and array space: of an
+ * own one what names it in `stream`, of a primary one what names none on its device. Physical handles and pools
+ * belong to the device and stay; of page-locked memory it is not known. Only ends that are certain are recorded:
+ * a primary context's at a reset, and at its last release as far as its retains were seen. */
+enum memtrace_context {
+	MEMTRACE_CONTEXT_OWN = 0, /* cuCtxCreate */
+	MEMTRACE_CONTEXT_PRIMARY, /* a device's */
+	MEMTRACE_CONTEXT_GREEN    /* a part of a device; memory obtained in it is the primary one's */
 };
 
 #define MEMTRACE_DEVICE_UNKNOWN 0xff
@@ -133,7 +162,8 @@ struct memtrace_slot {
 	uint64_t address;
 	uint64_t bytes;
 	uint64_t extra; /* see the kind; of allocations: bytes asked for, 0 unknown */
-	uint64_t stream; /* CUstream handle; of blocks c10's stream id */
+	uint64_t stream; /* CUstream handle; of blocks c10's stream id; of allocations in device, managed and array
+			  * space the context, if it is not the primary one */
 	uint32_t stack; /* id of a stack definition */
 	uint32_t thread; /* id of a thread definition */
 	uint8_t what;

@@ -60,6 +60,11 @@ void call_note(const struct call *call, struct record *success)
 	record_event(success);
 }
 
+static bool lives_in_context(enum memtrace_space space)
+{
+	return space == MEMTRACE_SPACE_DEVICE || space == MEMTRACE_SPACE_MANAGED || space == MEMTRACE_SPACE_ARRAY;
+}
+
 void call_note_alloc(const struct call *call, enum memtrace_space space, uint8_t device, uint64_t address,
 		     uint64_t bytes, uint64_t stream)
 {
@@ -70,8 +75,46 @@ void call_note_alloc(const struct call *call, enum memtrace_space space, uint8_t
 				 .device = device,
 				 .address = address,
 				 .bytes = bytes,
-				 .stream = stream };
+				 .stream = lives_in_context(space) ? call_context() : stream };
 	call_note(call, &record);
+}
+
+void call_note_external(const struct call *call, enum memtrace_space as, uint64_t address, uint64_t bytes)
+{
+	struct record record = { .what = MEMTRACE_ALLOC,
+				 .space = MEMTRACE_SPACE_EXTERNAL,
+				 .device = call_device(),
+				 .address = address,
+				 .bytes = bytes,
+				 .extra = as };
+	if (call->status || address)
+		call_note(call, &record);
+}
+
+void call_tell(const struct call *call, enum memtrace_what what, enum memtrace_space space, uint64_t address,
+	       uint64_t bytes, uint64_t extra)
+{
+	struct record record = { .what = what,
+				 .space = space,
+				 .device = call_device(),
+				 .address = address,
+				 .bytes = bytes,
+				 .extra = extra };
+	if (!call->status)
+		call_note(call, &record);
+}
+
+void call_told_inside(const struct call *call)
+{
+	if (!call->is_outermost)
+		thread_self.told_inside = thread_self.outermost;
+}
+
+bool call_was_told_inside(const struct call *call)
+{
+	bool was_told = thread_self.told_inside == call->frame;
+	thread_self.told_inside = NULL;
+	return was_told;
 }
 
 void call_note_free(struct call *call, enum memtrace_what what, enum memtrace_space space, uint64_t address,

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum call_when { AFTER, AROUND, ALWAYS };
+enum call_when { AFTER, AROUND, ALWAYS, ALONE, PASS };
 enum call_phase { CALL_BEFORE, CALL_AFTER };
 
 struct call {
@@ -28,6 +28,8 @@ void call_close(struct call *);
  * nothing is recorded for a success with address 0 (a size of zero). */
 void call_note_alloc(const struct call *, enum memtrace_space, uint8_t device, uint64_t address, uint64_t bytes,
 		     uint64_t stream);
+/* Memory of another process or API was given a place here; `as` is the space that `address` is one of. */
+void call_note_external(const struct call *, enum memtrace_space as, uint64_t address, uint64_t bytes);
 /* The same with everything set by the caller. `what` is what a success means. */
 struct record;
 void call_note(const struct call *, struct record *success);
@@ -35,6 +37,15 @@ void call_note(const struct call *, struct record *success);
 void call_note_free(struct call *, enum memtrace_what, enum memtrace_space, uint64_t address, uint64_t bytes,
 		    uint64_t stream);
 
+/* An event that obtains and gives back nothing; only of a call that succeeded. */
+void call_tell(const struct call *, enum memtrace_what, enum memtrace_space, uint64_t address, uint64_t bytes,
+	       uint64_t extra);
+/* What a traced call inside this one has told, at its own depth, this one need not tell again. */
+void call_told_inside(const struct call *);
+bool call_was_told_inside(const struct call *);
+
+/* The context that the calling thread works in, 0 for a primary one and when it is not known. */
+uint64_t call_context(void);
 /* The device that the calling thread works on, or MEMTRACE_DEVICE_UNKNOWN. */
 uint8_t call_device(void);
 /* The same for the runtime API, where a thread that never said anything works on device 0. */

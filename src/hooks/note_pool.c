@@ -131,6 +131,29 @@ void note_cuDeviceSetMemPool(struct call *call, CUdevice device, CUmemoryPool po
 	note_pool(call, MEMTRACE_POOL_CREATE, (uint8_t)device, pool, 0, 2);
 }
 
+void note_cuMemSetMemPool(struct call *call, CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+	(void)type;
+	if (!call->status)
+		note_pool(call, MEMTRACE_POOL_CREATE, device_of_location(location->type, location->id), pool, 0, 2);
+}
+
+/* Of another process: nothing is allocated from it here, only pointers into it come in. */
+void note_cuMemPoolImportFromShareableHandle(struct call *call, CUmemoryPool *pool, void *shared,
+					     CUmemAllocationHandleType type, unsigned long long flags)
+{
+	(void)shared;
+	(void)type;
+	(void)flags;
+	if (!call->status)
+		note_pool(call, MEMTRACE_POOL_CREATE, MEMTRACE_DEVICE_UNKNOWN, *pool, 0, 3);
+}
+
+void note_cuDeviceGraphMemTrim(struct call *call, CUdevice device)
+{
+	note_pool(call, MEMTRACE_POOL_TRIM, (uint8_t)device, NULL, 0, 0);
+}
+
 void note_cudaMemPoolCreate(struct call *call, cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
 {
 	if (call->status)
@@ -172,4 +195,24 @@ void note_cudaDeviceGetMemPool(struct call *call, cudaMemPool_t *pool, int devic
 void note_cudaDeviceSetMemPool(struct call *call, int device, cudaMemPool_t pool)
 {
 	note_cuDeviceSetMemPool(call, device, pool);
+}
+
+void note_cudaMemSetMemPool(struct call *call, struct cudaMemLocation *location, enum cudaMemAllocationType type,
+			    cudaMemPool_t pool)
+{
+	(void)type;
+	if (!call->status)
+		note_pool(call, MEMTRACE_POOL_CREATE,
+			  device_of_location((CUmemLocationType)location->type, location->id), pool, 0, 2);
+}
+
+void note_cudaMemPoolImportFromShareableHandle(struct call *call, cudaMemPool_t *pool, void *shared,
+					       enum cudaMemAllocationHandleType type, unsigned int flags)
+{
+	note_cuMemPoolImportFromShareableHandle(call, pool, shared, (CUmemAllocationHandleType)type, flags);
+}
+
+void note_cudaDeviceGraphMemTrim(struct call *call, int device)
+{
+	note_cuDeviceGraphMemTrim(call, device);
 }

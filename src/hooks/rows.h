@@ -23,8 +23,14 @@ enum hook_id {
 };
 
 /* What each call means: written by hand, a family a file. */
-#define DRIVER(symbol, base, note, when, parameters, arguments) void note_##note(struct call *, UNWRAP parameters);
-#define RUNTIME(node, symbol, note, when, parameters, arguments) void note_##note(struct call *, UNWRAP parameters);
+#define DECLARE_NOTE(note, parameters) void note_##note(struct call *, UNWRAP parameters);
+#define DECLARE_AFTER DECLARE_NOTE
+#define DECLARE_AROUND DECLARE_NOTE
+#define DECLARE_ALWAYS DECLARE_NOTE
+#define DECLARE_ALONE(note, parameters) void note_##note(struct call *);
+#define DECLARE_PASS(note, parameters)
+#define DRIVER(symbol, base, note, when, parameters, arguments) DECLARE_##when(note, parameters)
+#define RUNTIME(node, symbol, note, when, parameters, arguments) DECLARE_##when(note, parameters)
 #define OTHER(symbol)
 #include "hooks/hooks.def"
 

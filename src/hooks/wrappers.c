@@ -36,7 +36,7 @@ static inline bool note_runs_before(enum call_when when, const struct call *call
 
 static inline bool note_runs_after(enum call_when when, const struct call *call)
 {
-	return when == ALWAYS || (call->is_outermost && (when == AFTER || call->status));
+	return when == ALWAYS || (call->is_outermost && (when != AROUND || call->status));
 }
 
 static inline void call_returned(struct call *call, int status)
@@ -46,6 +46,13 @@ static inline void call_returned(struct call *call, int status)
 	call->phase = CALL_AFTER;
 }
 
+#define CALL_NOTE(note, arguments) note_##note(&call, UNWRAP arguments)
+#define CALL_AFTER_NOTE CALL_NOTE
+#define CALL_AROUND_NOTE CALL_NOTE
+#define CALL_ALWAYS_NOTE CALL_NOTE
+#define CALL_ALONE_NOTE(note, arguments) note_##note(&call)
+#define CALL_PASS_NOTE(note, arguments) (void)0
+
 #define WRAP(id, type, result, missing, note, when, parameters, arguments)                                       \
 	{                                                                                                        \
 		type *real = (type *)real_function(id);                                                          \
@@ -54,11 +61,11 @@ static inline void call_returned(struct call *call, int status)
 		struct call call __attribute__((cleanup(call_close)));                                           \
 		call_open(&call, __builtin_frame_address(0));                                                    \
 		if (note_runs_before(when, &call))                                                               \
-			note_##note(&call, UNWRAP arguments);                                                    \
+			CALL_##when##_NOTE(note, arguments);                                                     \
 		result status = real arguments;                                                                  \
 		call_returned(&call, (int)status);                                                               \
 		if (note_runs_after(when, &call))                                                                \
-			note_##note(&call, UNWRAP arguments);                                                    \
+			CALL_##when##_NOTE(note, arguments);                                                     \
 		errno = call.saved_errno;                                                                        \
 		return status;                                                                                   \
 	}

@@ -33,7 +33,7 @@ static bool are_owners_consistent(const struct device *d, const struct compositi
 static void recount_memory(struct recount *sums, const struct memory *memory)
 {
 	struct recount *sum = &sums[memory->slot];
-	if (memory->slot == SLOT_HOST)
+	if (!memory_is_counted(memory))
 		return;
 	sum->reserved_bytes += memory->bytes;
 	sum->allocated_bytes += memory->role == ROLE_CACHE ? 0 : memory->bytes;

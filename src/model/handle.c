@@ -68,7 +68,7 @@ void handle_settle(struct model *m, struct handle *handle, enum change change,
 	if (is_held == handle->is_held)
 		return;
 	handle->is_held = is_held;
-	if (handle->memory.slot != SLOT_HOST)
+	if (memory_is_counted(&handle->memory))
 		m->totals.live_regions += is_held ? 1 : UINT64_MAX;
 	memory_change(m, &handle->memory, is_held ? change : CHANGE_GIVEN_BACK, e);
 	if (is_held) {
@@ -89,9 +89,19 @@ static void release_all(struct model *m, struct handle *handle, const struct eve
 	handle_settle(m, handle, CHANGE_GIVEN_BACK, e);
 }
 
+/* An import that gives a handle which is there already is one more reference to it. */
+static bool is_known_import(const struct handle *handle, const struct event *e)
+{
+	return e->space == MEMTRACE_SPACE_EXTERNAL && handle && handle->is_held;
+}
+
 void handle_note_alloc(struct model *m, const struct event *e)
 {
 	struct handle *old = handle_find(m, e->address);
+	if (is_known_import(old, e)) {
+		old->references++;
+		return;
+	}
 	if (old && old->is_held)
 		release_all(m, old, e);
 	handle_forget_zombie(m, e->address);

@@ -114,8 +114,16 @@ static void insert(struct model *m, struct mapping *mapping, const struct event 
 		m->failed = true;
 }
 
+/* A part of a sparse array has no address of its own. */
+static bool is_array_part(const struct event *e)
+{
+	return e->space == MEMTRACE_SPACE_ARRAY;
+}
+
 void mapping_note_map(struct model *m, const struct event *e)
 {
+	if (is_array_part(e))
+		return;
 	struct mapping *mapping = model_new(m, sizeof *mapping);
 	if (!mapping)
 		return;
@@ -153,6 +161,8 @@ static struct mapping *first_mapping(struct model *m, uint64_t start, uint64_t e
 /* CUDA unmaps whole mappings only: those that begin in the range. */
 void mapping_note_unmap(struct model *m, const struct event *e)
 {
+	if (is_array_part(e))
+		return;
 	struct undo *undo = undo_begin(m, e);
 	uint64_t end = e->address + e->bytes;
 	struct mapping *mapping;

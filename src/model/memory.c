@@ -4,6 +4,8 @@
 
 static uint8_t role_of(const struct memory *memory)
 {
+	if (memory->space == MEMTRACE_SPACE_EXTERNAL)
+		return ROLE_EXTERNAL;
 	if (memory->owner != OWNER_PYTORCH || memory->slot == SLOT_HOST)
 		return ROLE_OUTSIDE;
 	return memory->space == MEMTRACE_SPACE_STREAM ? ROLE_TENSOR : ROLE_CACHE;
@@ -25,6 +27,11 @@ void memory_init(struct model *m, struct memory *memory, const struct event *e)
 	if (e->space == MEMTRACE_SPACE_PINNED || e->space == MEMTRACE_SPACE_REGISTERED)
 		memory->slot = SLOT_HOST;
 	memory->role = role_of(memory);
+}
+
+bool memory_is_counted(const struct memory *memory)
+{
+	return memory->slot != SLOT_HOST && memory->role != ROLE_EXTERNAL;
 }
 
 static void change_host(struct model *m, enum change change, uint64_t bytes)
@@ -56,6 +63,8 @@ static void change_pytorch(struct device *d, const struct memory *memory, enum c
 void memory_change(struct model *m, struct memory *memory, enum change change,
 		   const struct event *e)
 {
+	if (memory->role == ROLE_EXTERNAL)
+		return;
 	if (memory->slot == SLOT_HOST) {
 		change_host(m, change, memory->bytes);
 		return;

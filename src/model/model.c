@@ -65,20 +65,18 @@ static void note_alloc(struct model *m, const struct event *e)
 {
 	if (!e->address || e->space == MEMTRACE_SPACE_NONE || e->space >= MEMTRACE_SPACE_BLOCK)
 		return;
-	if (e->space == MEMTRACE_SPACE_EXTERNAL) {
-		handle_forget_zombie(m, e->address);
-		return;
-	}
-	if (e->space == MEMTRACE_SPACE_VMM)
+	bool is_external = e->space == MEMTRACE_SPACE_EXTERNAL;
+	if ((is_external ? e->extra : e->space) == MEMTRACE_SPACE_VMM)
 		handle_note_alloc(m, e);
 	else
 		region_note_alloc(m, e);
-	oom_note_success(m, e);
+	if (!is_external)
+		oom_note_success(m, e);
 }
 
 static void note_free(struct model *m, const struct event *e)
 {
-	if (!e->address || e->space == MEMTRACE_SPACE_EXTERNAL)
+	if (!e->address)
 		return;
 	if (e->space == MEMTRACE_SPACE_VMM)
 		handle_note_free(m, e);
@@ -123,6 +121,13 @@ static void (*const handlers[MEMTRACE_WHAT_COUNT])(struct model *, const struct 
 	[MEMTRACE_POOL_DESTROY] = pool_note,
 	[MEMTRACE_POOL_READ] = pool_note,
 	[MEMTRACE_MEMINFO] = note_meminfo,
+	[MEMTRACE_CONTEXT_END] = regions_note_context_end,
+	[MEMTRACE_GRAPH_ALLOC] = graph_note_node,
+	[MEMTRACE_GRAPH_FREE] = graph_note_node,
+	[MEMTRACE_GRAPH_EXEC] = graph_note_exec,
+	[MEMTRACE_GRAPH_LAUNCH] = graph_note_launch,
+	[MEMTRACE_GRAPH_EXEC_END] = graph_note_end,
+	[MEMTRACE_GRAPH_END] = graph_note_end,
 };
 
 /* ---------- an event ---------- */
@@ -130,7 +135,7 @@ static void (*const handlers[MEMTRACE_WHAT_COUNT])(struct model *, const struct 
 static bool is_range(enum memtrace_what what)
 {
 	return what == MEMTRACE_ALLOC || what == MEMTRACE_BLOCK_ALLOC || what == MEMTRACE_MAP ||
-	       what == MEMTRACE_UNMAP || what == MEMTRACE_RESERVE;
+	       what == MEMTRACE_UNMAP || what == MEMTRACE_RESERVE || what == MEMTRACE_GRAPH_ALLOC;
 }
 
 static bool is_impossible(const struct event *e)

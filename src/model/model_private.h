@@ -146,7 +146,8 @@ bool device_peak_owner(const struct device *, uint32_t owner, uint64_t *at_peak_
 enum role {
 	ROLE_OUTSIDE, /* not a caching allocator's: it is itself allocated */
 	ROLE_CACHE,   /* a caching allocator hands out blocks in it */
-	ROLE_TENSOR   /* stream-ordered, one a tensor, of PyTorch's cudaMallocAsync backend */
+	ROLE_TENSOR,  /* stream-ordered, one a tensor, of PyTorch's cudaMallocAsync backend */
+	ROLE_EXTERNAL /* counted by whoever owns it, never here */
 };
 
 struct memory { /* what regions and handles have in common */
@@ -159,6 +160,7 @@ struct memory { /* what regions and handles have in common */
 };
 
 void memory_init(struct model *, struct memory *, const struct event *);
+bool memory_is_counted(const struct memory *); /* on a device, and not by someone else */
 /* Every figure that a change of driver memory touches. Bytes of physical handles are no cache until
  * mapped. */
 void memory_change(struct model *, struct memory *, enum change, const struct event *);
@@ -172,13 +174,17 @@ enum span_kind { SPAN_REGION, SPAN_MAPPING, SPAN_RESERVATION };
 struct region {
 	struct span span;
 	struct memory memory;
+	uint64_t context;    /* of the program's own that it lives in, 0 a primary one */
+	uint32_t references; /* of external memory: how often it was opened */
+	uint8_t home;        /* the space whose addresses it has */
 };
 
 /* Spaces whose addresses have nothing to do with each other. */
 struct regions {
-	struct ranges device; /* regions and mappings; a block may lie in any */
-	struct ranges arrays; /* their addresses are handles */
-	struct ranges host;   /* pinned and registered */
+	struct ranges device;  /* regions and mappings; a block may lie in any */
+	struct ranges arrays;  /* their addresses are handles */
+	struct ranges host;    /* pinned and registered */
+	struct ranges imports; /* objects of other APIs: their addresses are handles */
 };
 
 void region_note_alloc(struct model *, const struct event *);
@@ -188,6 +194,9 @@ void region_drop(struct model *, struct region *); /* frees the struct of one th
 /* Everything that lies in [start, end) of device addresses was freed without our seeing it. */
 void regions_clear(struct model *, uint64_t start, uint64_t end, const struct event *);
 void regions_note_landing(struct model *, const struct event *); /* of a block */
+void regions_note_context_end(struct model *, const struct event *);
+/* The free of external memory that was opened more than once has failed. */
+void region_reopen(struct model *, uint64_t address, enum memtrace_space);
 
 /* ---------- handle.c, mapping.c: physical memory and where it shows ---------- */
 
@@ -255,6 +264,27 @@ void pool_keep(struct model *, uint64_t address);          /* its destruction fa
 uint8_t pool_device(struct model *, const struct event *); /* of a stream-ordered allocation */
 void pool_note_tensor(struct device *, enum change, uint64_t bytes);
 
+/* ---------- graph.c: memory that launches of graphs obtain and give back ---------- */
+
+struct graph_node { /* in the order in which they were added, which is one that they may run in */
+	uint64_t address, bytes;
+	uint32_t stack;
+	uint8_t device;
+	bool is_free;
+};
+
+struct graph { /* or an executable one, which has a copy of the nodes */
+	uint64_t address;
+	struct graph_node *nodes;
+	uint32_t count, capacity;
+	UT_hash_handle hh;
+};
+
+void graph_note_node(struct model *, const struct event *);
+void graph_note_exec(struct model *, const struct event *);
+void graph_note_launch(struct model *, const struct event *);
+void graph_note_end(struct model *, const struct event *);
+
 /* ---------- block.c ---------- */
 
 struct block {
@@ -290,7 +320,9 @@ struct undo { /* of the thread's last free */
 	bool is_set;
 	bool was_unknown; /* it freed nothing that we know */
 	bool has_handle;
+	bool has_reference; /* it closed external memory that is still open */
 	uint8_t what;
+	uint8_t space;
 	uint64_t sequence, address, handle_born;
 	struct region *region; /* what it removed */
 	struct span *reservation;
@@ -354,6 +386,7 @@ struct model {
 	struct handles handles;
 	struct block *blocks;
 	struct pool *pools;
+	struct graph *graphs, *execs;
 	struct thread *threads;
 	uint32_t thread_capacity;
 	struct stack_facts *stack_facts;

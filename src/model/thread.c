@@ -44,6 +44,7 @@ struct undo *undo_begin(struct model *m, const struct event *e)
 	undo->is_set = true;
 	undo->what = (uint8_t)e->what;
 	undo->sequence = e->sequence;
+	undo->space = (uint8_t)e->space;
 	undo->address = e->address;
 	return undo;
 }
@@ -61,6 +62,8 @@ static void keep_memory(struct model *m, struct undo *undo, const struct event *
 		region_keep(m, undo->region, e);
 	if (undo->reservation)
 		reservation_keep(m, undo->reservation);
+	if (undo->has_reference)
+		region_reopen(m, undo->address, undo->space);
 	if (undo->has_handle)
 		handle_keep(m, undo->address, undo->handle_born, e);
 	while ((mapping = take_mapping(undo)))

@@ -12,6 +12,7 @@ struct thread_self {
 	uint32_t depth;       /* traced calls that are open on this thread: only the outermost is noted */
 	const void *outermost; /* its frame, and where it returns to: tells whether it is still open */
 	const void *outermost_return;
+	const void *told_inside; /* the outermost call inside which another has told what both mean */
 	uint32_t busy;        /* inside the recorder: whatever happens now is ours, or a signal handler's */
 	uint32_t id;          /* thread definition, valid if generation is the session's */
 	uint32_t generation;
@@ -23,6 +24,8 @@ struct thread_self {
 	uint8_t device;
 	uint8_t context_count;
 	uint8_t contexts[THREAD_CONTEXTS_MAX]; /* devices below the current one, of cuCtxPushCurrent */
+	uint8_t own_context; /* place of the current context in the hooks' table, plus one; 0: a primary one, or unknown */
+	uint8_t own_contexts[THREAD_CONTEXTS_MAX]; /* of those below */
 };
 
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -16,11 +16,21 @@ static bool is_block(const struct event *event)
 	       event->what == MEMTRACE_BLOCK_FREE || event->what == MEMTRACE_BLOCK_OOM;
 }
 
+/* Memory that can live in a context of the program's own says so where other events have a stream.
+ */
+static bool has_context(const struct event *event)
+{
+	return event->stream &&
+	       (event->space == MEMTRACE_SPACE_DEVICE || event->space == MEMTRACE_SPACE_MANAGED ||
+		event->space == MEMTRACE_SPACE_ARRAY);
+}
+
 /* In stream space and of a capture, 0 is a stream: the default one. */
 static bool has_stream(const struct event *event)
 {
-	return !is_block(event) && (event->stream || event->space == MEMTRACE_SPACE_STREAM ||
-				    event->what == MEMTRACE_CAPTURE);
+	return !is_block(event) && !has_context(event) &&
+	       (event->stream || event->space == MEMTRACE_SPACE_STREAM ||
+		event->what == MEMTRACE_CAPTURE);
 }
 
 static bool is_of_explicit_pool(const struct event *event)
@@ -31,7 +41,13 @@ static bool is_of_explicit_pool(const struct event *event)
 static bool has_asked(const struct event *event)
 {
 	return (event->what == MEMTRACE_ALLOC || event->what == MEMTRACE_BLOCK_ALLOC) &&
-	       event->extra && !is_of_explicit_pool(event);
+	       event->extra && !is_of_explicit_pool(event) &&
+	       event->space != MEMTRACE_SPACE_EXTERNAL;
+}
+
+static bool is_external_alloc(const struct event *event)
+{
+	return event->what == MEMTRACE_ALLOC && event->space == MEMTRACE_SPACE_EXTERNAL;
 }
 
 /* What `extra` means where it is not the size asked for; NULL: nothing. */
@@ -51,6 +67,20 @@ static const char *extra_name(const struct event *event)
 		return "attribute";
 	case MEMTRACE_CAPTURE:
 		return "begins";
+	case MEMTRACE_CONTEXT:
+	case MEMTRACE_CONTEXT_END:
+		return "kind";
+	case MEMTRACE_MODULE:
+	case MEMTRACE_MODULE_END:
+		return "is_library";
+	case MEMTRACE_GLOBAL:
+		return "module";
+	case MEMTRACE_GRAPH_ALLOC:
+	case MEMTRACE_GRAPH_FREE:
+	case MEMTRACE_GRAPH_EXEC:
+		return "graph";
+	case MEMTRACE_BIND:
+		return "shows";
 	default:
 		return is_of_explicit_pool(event) ? "pool" : NULL;
 	}
@@ -66,6 +96,10 @@ static void add_place(struct json *json, const struct event *event)
 	json_unsigned(json, "addr", event->address);
 	json_unsigned(json, "bytes", event->bytes);
 	json_known(json, "asked", has_asked(event), event->extra);
+	if (has_context(event))
+		json_unsigned(json, "context", event->stream);
+	if (is_external_alloc(event))
+		json_string(json, "as", event_space_name((unsigned)event->extra));
 	if (extra_name(event))
 		json_unsigned(json, extra_name(event), event->extra);
 }

@@ -78,11 +78,14 @@ int card_attribute(const struct driver_card *card, CUdevice_attribute attribute,
 
 struct CUctx_st {
 	int device;
+	bool is_green; /* a part of a device: what is obtained in it is the primary context's */
 	unsigned retain_count; /* of a primary context; 1 for one made by cuCtxCreate */
 	unsigned flags;
 };
 
 CUcontext context_primary(int device);
+/* Without lock.  Whose memory the calling thread obtains; NULL without a context. */
+CUcontext context_of_memory(void);
 int context_device(void); /* without lock; device of the calling thread's context, 0 without one */
 /* Without lock.  The current device, or NOT_INITIALIZED or INVALID_CONTEXT. */
 CUresult context_require(int *device);
@@ -108,6 +111,9 @@ enum block_kind {
 	BLOCK_POOL,       /* stream-ordered */
 	BLOCK_RESERVED,   /* address space of cuMemAddressReserve */
 	BLOCK_GLOBAL,     /* a module's variable */
+	BLOCK_GRAPH,      /* of a node that allocates: charged from a launch until it is freed */
+	BLOCK_IMPORTED,   /* another's memory, free of charge */
+	BLOCK_IPC,        /* likewise; given back by cuIpcCloseMemHandle alone */
 	BLOCK_MANAGED,    /* the kinds from here on are memory that the host can follow */
 	BLOCK_HOST,       /* pinned */
 	BLOCK_REGISTERED, /* the program's own memory, pinned */
@@ -123,6 +129,8 @@ struct block {
 	unsigned flags;
 	bool is_written; /* the shadow may hold something */
 	CUmemoryPool pool;
+	CUcontext context;          /* that it ends with, or NULL */
+	struct graph_memory *graph; /* of a node that allocates */
 	unsigned long long id;
 };
 
@@ -150,14 +158,21 @@ void block_each(void (*visit)(const struct block *block, void *context), void *c
 
 /* Without lock.  Free a linear, managed or stream-ordered block by its first address. */
 CUresult memory_free(CUdeviceptr address);
-/* Drop every linear block of a device, as the end of its context does. */
-void memory_reset(int device);
+/* Drop what was obtained in a context and ends with it: linear and managed memory, and arrays. */
+void memory_end(CUcontext context);
+
+/* ---- driver_array.c ---- */
+
+void arrays_end(CUcontext context); /* as above */
+/* Without lock.  A mipmapped array on memory that is another's. */
+CUresult mipmap_import(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 
 /* ---- driver_pool.c ---- */
 
 struct CUmemPoolHandle_st {
 	int device;
 	bool is_destroyed; /* gone for the program, kept for blocks still alive */
+	bool is_imported;  /* nothing can be allocated from it */
 	size_t used_bytes, used_high_bytes;
 	size_t reserved_bytes, reserved_high_bytes;
 	size_t threshold_bytes;
@@ -172,12 +187,17 @@ int pools_init(void);
 /* Give back what pools hold beyond their threshold: what a synchronisation does. */
 void pools_settle(void);
 void pool_return_block(const struct block *block); /* the block's bytes are free for re-use */
+/* A pool that stands for another process's; NULL when out of host memory. */
+CUmemoryPool pool_import(int device);
+bool is_pool(CUmemoryPool pool); /* one that the program may use */
 
 /* ---- driver_vmm.c ---- */
 
 /* The mapping that holds `address`: its first address and size.  False when nothing is mapped. */
 bool mapping_find(CUdeviceptr address, CUdeviceptr *start, size_t *bytes, int *device);
 
+/* Without lock.  A handle for `bytes` on no device, which cost nothing. */
+CUresult allocation_make(CUmemGenericAllocationHandle *handle, size_t bytes);
 /* Without lock.  One more reference to a physical allocation. */
 CUresult allocation_retain(CUmemGenericAllocationHandle handle);
 
@@ -231,6 +251,7 @@ void streams_leave_capture(struct capture *capture);
 struct CUgraphNode_st {
 	CUgraphNodeType type;
 	CUgraph graph;
+	struct graph_memory *memory; /* that it allocates or frees */
 	struct CUgraphNode_st *next;
 };
 
@@ -241,6 +262,14 @@ struct CUgraph_st {
 
 CUgraph graph_new(void); /* NULL when out of host memory */
 CUgraphNode graph_add_node(CUgraph graph, CUgraphNodeType type);
+
+/* ---- driver_graph_memory.c: address space that graphs hold, charged while it is allocated ---- */
+
+struct graph_memory *graph_memory_retain(struct graph_memory *memory);
+void graph_memory_release(struct graph_memory *memory);
+/* What a launch does at a node; INVALID_VALUE when the memory is not in the state it needs. */
+CUresult graph_memory_allocate(struct graph_memory *memory, bool frees_first);
+CUresult graph_memory_free(struct graph_memory *memory);
 
 /* ---- driver_entry.c ---- */
 

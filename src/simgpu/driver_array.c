@@ -1,16 +1,37 @@
 /*
- * Arrays: memory with a layout of the driver's own, so it has an account and no contents.  Owns the
- * arrays; their bytes are charged in pages, as the layout of a real one is not public.
+ * Arrays and mipmapped arrays: memory with a layout of the driver's own, so they have an account
+ * and no contents.  Owns the list of both; their bytes are charged in pages, as the layout of a
+ * real one is not public.  A sparse one costs nothing: memory is mapped into it.
  */
 #include <stdlib.h>
 
 #include "driver.h"
 
+#define NO_MEMORY_YET (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)
+#define LEVELS_MAX    32
+
 struct CUarray_st {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor;
 	int device;
 	size_t charge_bytes;
+	CUcontext context;
+	bool is_mipmap;
+	struct CUarray_st *next;
 };
+
+static CUarray arrays;
+
+static CUmipmappedArray mipmap_of(CUarray array)
+{
+	return (CUmipmappedArray)(void *)array;
+}
+
+static CUarray array_of(CUmipmappedArray mipmap)
+{
+	return (CUarray)(void *)mipmap;
+}
+
+/* ---- sizes ---- */
 
 static size_t format_bytes(CUarray_format format)
 {
@@ -27,17 +48,23 @@ static size_t format_bytes(CUarray_format format)
 	}
 }
 
-static size_t at_least_one(size_t extent)
+static size_t at_level(size_t extent, unsigned level)
 {
-	return extent != 0 ? extent : 1;
+	return extent >> level != 0 ? extent >> level : 1;
 }
 
-/* Bytes of the elements; SIZE_MAX when no machine has as many. */
-static size_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+static bool has_layers(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+{
+	return (descriptor->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
+}
+
+/* Bytes of a level's elements; SIZE_MAX when no machine has as many. */
+static size_t level_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned level)
 {
 	size_t bytes = format_bytes(descriptor->Format) * descriptor->NumChannels;
-	const size_t extents[] = {descriptor->Width, at_least_one(descriptor->Height),
-				  at_least_one(descriptor->Depth)};
+	const size_t extents[] = {at_level(descriptor->Width, level),
+				  at_level(descriptor->Height, level),
+				  at_level(descriptor->Depth, has_layers(descriptor) ? 0 : level)};
 
 	for (int i = 0; i < 3; i++) {
 		if (__builtin_mul_overflow(bytes, extents[i], &bytes))
@@ -46,41 +73,122 @@ static size_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 	return bytes;
 }
 
-static CUresult array_charge(CUarray array)
+/* As many levels as the largest extent can be halved, and one. */
+static unsigned level_count(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned wanted)
+{
+	size_t depth = has_layers(descriptor) ? 1 : descriptor->Depth;
+	size_t largest = descriptor->Width | descriptor->Height | depth;
+	unsigned count = 1;
+
+	while (count < wanted && count < LEVELS_MAX && largest >> count != 0)
+		count++;
+	return count;
+}
+
+static size_t array_charge_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels)
+{
+	size_t bytes = 0;
+
+	if ((descriptor->Flags & NO_MEMORY_YET) != 0)
+		return 0;
+	for (unsigned level = 0; level < levels; level++) {
+		if (__builtin_add_overflow(bytes, level_bytes(descriptor, level), &bytes))
+			return sim_round_up(SIZE_MAX, DRIVER_PAGE_BYTES);
+	}
+	return sim_round_up(bytes, DRIVER_PAGE_BYTES);
+}
+
+/* ---- making and ending ---- */
+
+static CUresult array_enter(CUarray array)
 {
 	pthread_mutex_lock(&driver_lock);
 	CUresult result = device_charge(array->device, array->charge_bytes);
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
 		driver_machine.devices[array->device].allocation_count++;
+		array->next = arrays;
+		arrays = array;
+	}
 	pthread_mutex_unlock(&driver_lock);
 	return result;
 }
 
-CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+static CUresult array_make(CUarray *made, const struct CUarray_st *wanted)
 {
+	const CUDA_ARRAY3D_DESCRIPTOR *descriptor = &wanted->descriptor;
 	int device;
 	CUresult result = context_require(&device);
 
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (array == NULL || descriptor == NULL || descriptor->Width == 0 ||
-	    descriptor->NumChannels == 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	result = capture_check_unsafe();
-	if (result != CUDA_SUCCESS)
-		return result;
-	CUarray created = calloc(1, sizeof(*created));
-	if (created == NULL)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	created->descriptor = *descriptor;
-	created->device = device;
-	created->charge_bytes = sim_round_up(array_bytes(descriptor), DRIVER_PAGE_BYTES);
-	result = array_charge(created);
 	if (result == CUDA_SUCCESS)
-		*array = created;
+		result = capture_check_unsafe();
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (made == NULL || descriptor->Width == 0 || descriptor->NumChannels == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUarray array = malloc(sizeof(*array));
+	if (array == NULL)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*array = *wanted;
+	array->device = device;
+	array->context = context_of_memory();
+	result = array_enter(array);
+	if (result == CUDA_SUCCESS)
+		*made = array;
 	else
-		free(created);
+		free(array);
 	return result;
+}
+
+static void array_end(struct CUarray_st **link)
+{
+	CUarray array = *link;
+
+	*link = array->next;
+	device_uncharge(array->device, array->charge_bytes);
+	driver_machine.devices[array->device].free_count++;
+	free(array);
+}
+
+static CUresult array_destroy(CUarray array, bool is_mipmap)
+{
+	CUresult result = capture_check_unsafe();
+	struct CUarray_st **link = &arrays;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&driver_lock);
+	while (*link != NULL && *link != array)
+		link = &(*link)->next;
+	bool is_known = *link != NULL && array->is_mipmap == is_mipmap;
+	if (is_known)
+		array_end(link);
+	pthread_mutex_unlock(&driver_lock);
+	return is_known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+void arrays_end(CUcontext context)
+{
+	struct CUarray_st **link = &arrays;
+
+	while (*link != NULL) {
+		if ((*link)->context == context)
+			array_end(link);
+		else
+			link = &(*link)->next;
+	}
+}
+
+/* ---- arrays ---- */
+
+CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+{
+	if (descriptor == NULL)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct CUarray_st wanted = {
+		.descriptor = *descriptor,
+		.charge_bytes = array_charge_bytes(descriptor, 1),
+	};
+	return array_make(array, &wanted);
 }
 
 CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *descriptor)
@@ -106,15 +214,53 @@ CUresult cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR *descriptor, CUarray arr
 
 CUresult cuArrayDestroy(CUarray array)
 {
-	if (array == NULL)
-		return CUDA_ERROR_INVALID_HANDLE;
-	CUresult result = capture_check_unsafe();
-	if (result != CUDA_SUCCESS)
-		return result;
-	pthread_mutex_lock(&driver_lock);
-	device_uncharge(array->device, array->charge_bytes);
-	driver_machine.devices[array->device].free_count++;
-	pthread_mutex_unlock(&driver_lock);
-	free(array);
-	return CUDA_SUCCESS;
+	return array_destroy(array, false);
+}
+
+/* ---- mipmapped arrays ---- */
+
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor,
+				unsigned levels)
+{
+	CUarray made;
+
+	if (array == NULL || descriptor == NULL || levels == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct CUarray_st wanted = {
+		.descriptor = *descriptor,
+		.charge_bytes = array_charge_bytes(descriptor, level_count(descriptor, levels)),
+		.is_mipmap = true,
+	};
+	CUresult result = array_make(&made, &wanted);
+	if (result == CUDA_SUCCESS)
+		*array = mipmap_of(made);
+	return result;
+}
+
+CUresult mipmap_import(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+{
+	struct CUarray_st wanted = {.descriptor = *descriptor, .is_mipmap = true};
+	CUarray made;
+	CUresult result = array_make(&made, &wanted);
+
+	if (result == CUDA_SUCCESS)
+		*array = mipmap_of(made);
+	return result;
+}
+
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
+{
+	return array_destroy(array_of(array), true);
+}
+
+/* ---- sparse arrays ---- */
+
+/* What is mapped where nobody can look, since arrays have no contents. */
+CUresult cuMemMapArrayAsync(CUarrayMapInfo *parts, unsigned count, CUstream stream)
+{
+	CUresult result = driver_check_ready();
+
+	if (result == CUDA_SUCCESS && (parts == NULL || count == 0))
+		result = CUDA_ERROR_INVALID_VALUE;
+	return result;
 }

@@ -1,7 +1,6 @@
 /*
  * Contexts: one primary a device, further ones by cuCtxCreate, and each thread's stack of them.
- * Owns the charge that a primary context makes on its device.  A context holds no memory of its
- * own here; blocks belong to devices, and a reset of the primary context drops them.
+ * Owns the charge that a context makes on its device.  Its end drops what was obtained in it.
  */
 #include <stdlib.h>
 
@@ -22,6 +21,12 @@ CUcontext context_primary(int device)
 {
 	primaries[device].device = device;
 	return &primaries[device];
+}
+
+CUcontext context_of_memory(void)
+{
+	CUcontext context = current();
+	return context != NULL && context->is_green ? context_primary(context->device) : context;
 }
 
 int context_device(void)
@@ -74,7 +79,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 
 static void primary_end(CUdevice device)
 {
-	memory_reset(device);
+	memory_end(context_primary(device));
 	device_uncharge(device, driver_machine.context_bytes);
 	context_primary(device)->retain_count = 0;
 }
@@ -226,11 +231,12 @@ static bool is_primary(CUcontext context)
 
 CUresult cuCtxDestroy(CUcontext context)
 {
-	if (context == NULL || is_primary(context))
+	if (context == NULL || is_primary(context) || context->is_green)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (current() == context)
 		depth--;
 	pthread_mutex_lock(&driver_lock);
+	memory_end(context);
 	device_uncharge(context->device, driver_machine.context_bytes);
 	pthread_mutex_unlock(&driver_lock);
 	free(context);

@@ -40,6 +40,13 @@ struct request {
 	bool is_too_new; /* the name exists, but not yet in the asked version */
 };
 
+/* A name that means another entry from some version on. */
+static const char *renamed(const char *symbol, int version)
+{
+	bool has_flags = strcmp(symbol, "cuGraphInstantiate") == 0 && version >= 12000;
+	return has_flags ? "cuGraphInstantiateWithFlags" : symbol;
+}
+
 static sim_function *spelling_find(struct request *request, const char *version_suffix)
 {
 	char name[NAME_ROOM];
@@ -65,7 +72,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 {
 	static const char *const suffixes[] = {"_v4", "_v3", "_v2", ""};
 	struct request request = {
-		.symbol = symbol,
+		.symbol = symbol != NULL ? renamed(symbol, version) : NULL,
 		.version = version,
 		.wants_thread_stream = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0,
 	};

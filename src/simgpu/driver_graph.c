@@ -1,15 +1,22 @@
 /*
  * Graphs: a list of nodes that knows how many and of which type, no edges and no work.  Launching
- * one does nothing, as launching a kernel does.  Owns graphs, their nodes, executable graphs and
- * the objects that a graph keeps for the program.
+ * one does nothing, as launching a kernel does, but for nodes that allocate and free.  Owns graphs,
+ * their nodes, executable graphs and the objects that a graph keeps for the program.
  */
 #include <stdlib.h>
 
 #include "driver.h"
 
-/* An executable graph is what it was made of. */
+/* An executable graph is what it was made of: how many nodes, and those of memory in their order.
+ */
 struct CUgraphExec_st {
 	size_t node_count;
+	bool frees_first; /* what an earlier launch allocated is freed by the next one */
+	size_t memory_count;
+	struct {
+		struct graph_memory *memory;
+		bool is_free;
+	} memory[];
 };
 
 /* ---- graphs and nodes ---- */
@@ -49,6 +56,7 @@ CUresult cuGraphDestroy(CUgraph graph)
 	while (graph->first != NULL) {
 		CUgraphNode node = graph->first;
 		graph->first = node->next;
+		graph_memory_release(node->memory);
 		free(node);
 	}
 	free(graph);
@@ -110,17 +118,51 @@ CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned flags)
 
 /* ---- executable graphs ---- */
 
+static size_t count_memory_nodes(CUgraph graph)
+{
+	size_t count = 0;
+
+	for (CUgraphNode node = graph->first; node != NULL; node = node->next)
+		count += node->memory != NULL;
+	return count;
+}
+
+static void keep_memory_nodes(CUgraphExec executable, CUgraph graph)
+{
+	for (CUgraphNode node = graph->first; node != NULL; node = node->next) {
+		if (node->memory == NULL)
+			continue;
+		size_t at = executable->memory_count++;
+		executable->memory[at].memory = graph_memory_retain(node->memory);
+		executable->memory[at].is_free = node->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+	}
+}
+
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
 				     unsigned long long flags)
 {
 	if (graph == NULL)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUgraphExec made = calloc(1, sizeof(*made));
+	size_t memory_count = count_memory_nodes(graph);
+	CUgraphExec made = calloc(1, sizeof(*made) + memory_count * sizeof(made->memory[0]));
 	if (made == NULL)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	made->node_count = graph->node_count;
+	made->frees_first = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+	keep_memory_nodes(made, graph);
 	*executable = made;
 	return CUDA_SUCCESS;
+}
+
+/* The spelling of CUDA 10 and 11: where it went wrong, in words, and nothing goes wrong here. */
+CUresult cuGraphInstantiate_v2(CUgraphExec *executable, CUgraph graph, CUgraphNode *node, char *log,
+			       size_t log_bytes);
+CUresult cuGraphInstantiate_v2(CUgraphExec *executable, CUgraph graph, CUgraphNode *node, char *log,
+			       size_t log_bytes)
+{
+	if (log != NULL && log_bytes > 0)
+		*log = '\0';
+	return cuGraphInstantiateWithFlags(executable, graph, 0);
 }
 
 CUresult cuGraphInstantiateWithParams(CUgraphExec *executable, CUgraph graph,
@@ -132,8 +174,12 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *executable, CUgraph graph,
 
 CUresult cuGraphExecDestroy(CUgraphExec executable)
 {
+	if (executable == NULL)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < executable->memory_count; i++)
+		graph_memory_release(executable->memory[i].memory);
 	free(executable);
-	return executable != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphExecUpdate(CUgraphExec executable, CUgraph graph,
@@ -149,7 +195,14 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream)
 	if (executable == NULL)
 		return CUDA_ERROR_INVALID_VALUE;
 	capture_note_work(stream, CU_GRAPH_NODE_TYPE_GRAPH);
-	return CUDA_SUCCESS;
+	CUresult result = CUDA_SUCCESS;
+	for (size_t i = 0; result == CUDA_SUCCESS && i < executable->memory_count; i++) {
+		struct graph_memory *memory = executable->memory[i].memory;
+		result = executable->memory[i].is_free
+				 ? graph_memory_free(memory)
+				 : graph_memory_allocate(memory, executable->frees_first);
+	}
+	return result;
 }
 
 CUresult cuGraphUpload(CUgraphExec executable, CUstream stream)

@@ -53,6 +53,7 @@ static CUresult allocate(CUdeviceptr *address, size_t size_bytes, enum block_kin
 		.kind = kind,
 		.device = device,
 		.flags = flags,
+		.context = kind == BLOCK_HOST ? NULL : context_of_memory(),
 	};
 	pthread_mutex_lock(&driver_lock);
 	result = charge_and_insert(&block, alignment);
@@ -92,10 +93,11 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size_bytes, unsigned fla
 
 /* ---- freeing ---- */
 
-static bool has_pool_or_linear_memory(const struct block *block)
+static bool is_freeable(const struct block *block)
 {
+	bool is_graph = block->kind == BLOCK_GRAPH && block->charge_bytes > 0;
 	return block->kind == BLOCK_LINEAR || block->kind == BLOCK_MANAGED ||
-	       block->kind == BLOCK_POOL;
+	       block->kind == BLOCK_POOL || block->kind == BLOCK_IMPORTED || is_graph;
 }
 
 static void free_block(struct block *block)
@@ -105,7 +107,10 @@ static void free_block(struct block *block)
 	else
 		device_uncharge(block->device, block->charge_bytes);
 	driver_machine.devices[block->device].free_count++;
-	block_remove(block);
+	if (block->kind == BLOCK_GRAPH)
+		block->charge_bytes = 0; /* the address stays the graph's */
+	else
+		block_remove(block);
 }
 
 CUresult memory_free(CUdeviceptr address)
@@ -114,7 +119,7 @@ CUresult memory_free(CUdeviceptr address)
 
 	pthread_mutex_lock(&driver_lock);
 	struct block *block = block_find(address);
-	if (block != NULL && block->address == address && has_pool_or_linear_memory(block)) {
+	if (block != NULL && block->address == address && is_freeable(block)) {
 		free_block(block);
 		result = CUDA_SUCCESS;
 	}
@@ -134,25 +139,26 @@ CUresult cuMemFree(CUdeviceptr address)
 }
 
 struct search {
-	int device;
+	CUcontext context;
 	CUdeviceptr found;
 };
 
-static void find_linear(const struct block *block, void *context)
+static void find_of_context(const struct block *block, void *context)
 {
 	struct search *search = context;
 
-	if (block->device == search->device && block->kind == BLOCK_LINEAR)
+	if (block->context == search->context)
 		search->found = block->address;
 }
 
-void memory_reset(int device)
+void memory_end(CUcontext context)
 {
-	struct search search = {.device = device};
+	struct search search = {.context = context};
 
+	arrays_end(context);
 	do {
 		search.found = 0;
-		block_each(find_linear, &search);
+		block_each(find_of_context, &search);
 		if (search.found != 0)
 			free_block(block_find(search.found));
 	} while (search.found != 0);

@@ -85,6 +85,15 @@ static CUmemoryPool pool_new(int device)
 	return pool;
 }
 
+CUmemoryPool pool_import(int device)
+{
+	CUmemoryPool pool = pool_new(device);
+
+	if (pool != NULL)
+		pool->is_imported = true;
+	return pool;
+}
+
 int pools_init(void)
 {
 	for (int i = 0; i < driver_machine.device_count; i++) {
@@ -123,7 +132,7 @@ void pool_return_block(const struct block *block)
 	pool_end_if_unused(block->pool);
 }
 
-static bool is_pool(CUmemoryPool wanted)
+bool is_pool(CUmemoryPool wanted)
 {
 	for (CUmemoryPool pool = pools; pool != NULL; pool = pool->next) {
 		if (pool == wanted)
@@ -183,7 +192,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 static CUresult pool_allocate(struct block *block)
 {
 	CUmemoryPool pool = block->pool;
-	CUresult result = is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	bool can_allocate = is_pool(pool) && !pool->is_imported;
+	CUresult result = can_allocate ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 
 	if (result == CUDA_SUCCESS)
 		result = pool_grow(pool, block->charge_bytes);

@@ -120,6 +120,22 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 	return result;
 }
 
+CUresult allocation_make(CUmemGenericAllocationHandle *handle, size_t bytes)
+{
+	struct allocation *allocation = calloc(1, sizeof(*allocation));
+
+	if (allocation == NULL)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	allocation->bytes = bytes;
+	allocation->reference_count = 1;
+	pthread_mutex_lock(&driver_lock);
+	allocation->next = allocations;
+	allocations = allocation;
+	pthread_mutex_unlock(&driver_lock);
+	*handle = (uintptr_t)allocation;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	CUresult result = CUDA_ERROR_INVALID_VALUE;

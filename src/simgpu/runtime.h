@@ -22,6 +22,13 @@
 /* The newest spelling of an entry whose arguments changed that these headers can call. */
 #define RUNTIME_CAPTURE_INFO_VERSION (CUDART_VERSION >= 13000 ? 12030 : 12000)
 
+#define RUNTIME_ADD_NODE_VERSION     (CUDART_VERSION >= 13000 ? 12030 : 12020)
+#if CUDART_VERSION >= 13000
+#define RUNTIME_DRIVER_ENTRIES_13(X) X(cuMemSetMemPool, 0)
+#else
+#define RUNTIME_DRIVER_ENTRIES_13(X)
+#endif
+
 /* X(driver entry, version asked for); 0 stands for the version of this runtime. */
 #define RUNTIME_DRIVER_ENTRIES(X)                               \
 	X(cuInit, 0)                                            \
@@ -58,6 +65,8 @@
 	X(cuMemHostGetFlags, 0)                                 \
 	X(cuArray3DCreate, 0)                                   \
 	X(cuArrayDestroy, 0)                                    \
+	X(cuMipmappedArrayCreate, 0)                            \
+	X(cuMipmappedArrayDestroy, 0)                           \
 	X(cuMemAllocAsync, 0)                                   \
 	X(cuMemAllocFromPoolAsync, 0)                           \
 	X(cuMemFreeAsync, 0)                                    \
@@ -74,10 +83,19 @@
 	X(cuMemPoolSetAccess, 0)                                \
 	X(cuMemPoolGetAccess, 0)                                \
 	X(cuMemPoolTrimTo, 0)                                   \
+	X(cuMemPoolExportToShareableHandle, 0)                  \
+	X(cuMemPoolImportFromShareableHandle, 0)                \
+	X(cuMemPoolExportPointer, 0)                            \
+	X(cuMemPoolImportPointer, 0)                            \
+	RUNTIME_DRIVER_ENTRIES_13(X)                            \
 	X(cuPointerGetAttribute, 0)                             \
 	X(cuIpcGetMemHandle, 0)                                 \
 	X(cuIpcOpenMemHandle, 0)                                \
 	X(cuIpcCloseMemHandle, 0)                               \
+	X(cuImportExternalMemory, 0)                            \
+	X(cuExternalMemoryGetMappedBuffer, 0)                   \
+	X(cuExternalMemoryGetMappedMipmappedArray, 0)           \
+	X(cuDestroyExternalMemory, 0)                           \
 	X(cuIpcGetEventHandle, 0)                               \
 	X(cuIpcOpenEventHandle, 0)                              \
 	X(cuMemcpy, 0)                                          \
@@ -112,6 +130,9 @@
 	X(cuGraphCreate, 0)                                     \
 	X(cuGraphDestroy, 0)                                    \
 	X(cuGraphGetNodes, 0)                                   \
+	X(cuGraphAddMemAllocNode, 0)                            \
+	X(cuGraphAddMemFreeNode, 0)                             \
+	X(cuGraphAddNode, RUNTIME_ADD_NODE_VERSION)             \
 	X(cuGraphDebugDotPrint, 0)                              \
 	X(cuGraphInstantiateWithFlags, 0)                       \
 	X(cuGraphExecDestroy, 0)                                \

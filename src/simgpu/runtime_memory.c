@@ -103,60 +103,6 @@ cudaError_t cudaHostGetFlags(unsigned *flags, void *host_address)
 	RUNTIME_CALL(cuMemHostGetFlags, flags, host_address);
 }
 
-/* ---- arrays ---- */
-
-static CUarray_format element_format(const struct cudaChannelFormatDesc *channels)
-{
-	bool is_float = channels->f == cudaChannelFormatKindFloat;
-	bool is_signed = channels->f == cudaChannelFormatKindSigned;
-
-	switch (channels->x) {
-	case 8:
-		return is_signed ? CU_AD_FORMAT_SIGNED_INT8 : CU_AD_FORMAT_UNSIGNED_INT8;
-	case 16:
-		if (is_float)
-			return CU_AD_FORMAT_HALF;
-		return is_signed ? CU_AD_FORMAT_SIGNED_INT16 : CU_AD_FORMAT_UNSIGNED_INT16;
-	default:
-		if (is_float)
-			return CU_AD_FORMAT_FLOAT;
-		return is_signed ? CU_AD_FORMAT_SIGNED_INT32 : CU_AD_FORMAT_UNSIGNED_INT32;
-	}
-}
-
-cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *channels,
-			      struct cudaExtent extent, unsigned flags)
-{
-	if (array == NULL || channels == NULL)
-		return runtime_result(cudaErrorInvalidValue);
-	unsigned channel_count = 0;
-	const int bits[] = {channels->x, channels->y, channels->z, channels->w};
-	for (int i = 0; i < 4; i++)
-		channel_count += bits[i] != 0;
-	CUDA_ARRAY3D_DESCRIPTOR wanted = {
-		.Width = extent.width,
-		.Height = extent.height,
-		.Depth = extent.depth,
-		.Format = element_format(channels),
-		.NumChannels = channel_count,
-		.Flags = flags,
-	};
-	RUNTIME_CALL(cuArray3DCreate, (CUarray *)(void *)array, &wanted);
-}
-
-cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *channels,
-			    size_t width, size_t height, unsigned flags)
-{
-	return cudaMalloc3DArray(array, channels, (struct cudaExtent){width, height, 0}, flags);
-}
-
-cudaError_t cudaFreeArray(cudaArray_t array)
-{
-	if (array == NULL)
-		return runtime_result(runtime_enter());
-	RUNTIME_CALL(cuArrayDestroy, (CUarray)(void *)array);
-}
-
 /* ---- what an address is ---- */
 
 static unsigned pointer_number(const void *address, CUpointer_attribute attribute)
@@ -200,37 +146,4 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 	attributes->device = cudaInvalidDeviceId;
 	attributes->hostPointer = (void *)(uintptr_t)address;
 	return cudaSuccess;
-}
-
-/* ---- between processes ---- */
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *address)
-{
-	RUNTIME_CALL(cuIpcGetMemHandle, (CUipcMemHandle *)(void *)handle, (CUdeviceptr)address);
-}
-
-cudaError_t cudaIpcOpenMemHandle(void **address, cudaIpcMemHandle_t handle, unsigned flags)
-{
-	CUipcMemHandle driver_handle;
-
-	memcpy(&driver_handle, &handle, sizeof(driver_handle));
-	RUNTIME_CALL(cuIpcOpenMemHandle, (CUdeviceptr *)address, driver_handle, flags);
-}
-
-cudaError_t cudaIpcCloseMemHandle(void *address)
-{
-	RUNTIME_CALL(cuIpcCloseMemHandle, (CUdeviceptr)address);
-}
-
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event)
-{
-	RUNTIME_CALL(cuIpcGetEventHandle, (CUipcEventHandle *)(void *)handle, (CUevent)event);
-}
-
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle)
-{
-	CUipcEventHandle driver_handle;
-
-	memcpy(&driver_handle, &handle, sizeof(driver_handle));
-	RUNTIME_CALL(cuIpcOpenEventHandle, (CUevent *)event, driver_handle);
 }

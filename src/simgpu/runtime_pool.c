@@ -112,6 +112,15 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep_bytes)
 	RUNTIME_CALL(cuMemPoolTrimTo, (CUmemoryPool)pool, keep_bytes);
 }
 
+#if CUDART_VERSION >= 13000
+cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location, enum cudaMemAllocationType type,
+			      cudaMemPool_t pool)
+{
+	RUNTIME_CALL(cuMemSetMemPool, (CUmemLocation *)(void *)location, (CUmemAllocationType)type,
+		     (CUmemoryPool)pool);
+}
+#endif
+
 /* ---- the memory of graphs ---- */
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute,
@@ -130,3 +139,48 @@ cudaError_t cudaDeviceGraphMemTrim(int device)
 {
 	RUNTIME_CALL(cuDeviceGraphMemTrim, device);
 }
+
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				     const cudaGraphNode_t *dependencies, size_t count,
+				     struct cudaMemAllocNodeParams *parameters)
+{
+	RUNTIME_CALL(cuGraphAddMemAllocNode, (CUgraphNode *)node, (CUgraph)graph,
+		     (const CUgraphNode *)dependencies, count,
+		     (CUDA_MEM_ALLOC_NODE_PARAMS *)(void *)parameters);
+}
+
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				    const cudaGraphNode_t *dependencies, size_t count,
+				    void *address)
+{
+	RUNTIME_CALL(cuGraphAddMemFreeNode, (CUgraphNode *)node, (CUgraph)graph,
+		     (const CUgraphNode *)dependencies, count, (CUdeviceptr)address);
+}
+
+#if CUDART_VERSION >= 13000
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
+			     const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *edges,
+			     size_t count, struct cudaGraphNodeParams *parameters)
+{
+	RUNTIME_CALL(cuGraphAddNode, (CUgraphNode *)node, (CUgraph)graph,
+		     (const CUgraphNode *)dependencies,
+		     (const CUgraphEdgeData *)(const void *)edges, count,
+		     (CUgraphNodeParams *)(void *)parameters);
+}
+#else
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
+			     const cudaGraphNode_t *dependencies, size_t count,
+			     struct cudaGraphNodeParams *parameters)
+{
+	RUNTIME_CALL(cuGraphAddNode, (CUgraphNode *)node, (CUgraph)graph,
+		     (const CUgraphNode *)dependencies, count,
+		     (CUgraphNodeParams *)(void *)parameters);
+}
+
+cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t *node, cudaGraph_t graph,
+				const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *edges,
+				size_t count, struct cudaGraphNodeParams *parameters)
+{
+	return cudaGraphAddNode(node, graph, dependencies, count, parameters);
+}
+#endif

@@ -25,6 +25,20 @@ static const char *const what_names[MEMTRACE_WHAT_COUNT] = {
 	[MEMTRACE_MEMINFO] = "meminfo",
 	[MEMTRACE_CAPTURE] = "capture",
 	[MEMTRACE_MARK] = "mark",
+	[MEMTRACE_CONTEXT] = "context",
+	[MEMTRACE_CONTEXT_END] = "context_end",
+	[MEMTRACE_MODULE] = "module",
+	[MEMTRACE_MODULE_END] = "module_end",
+	[MEMTRACE_GLOBAL] = "global",
+	[MEMTRACE_GRAPH_ALLOC] = "graph_alloc",
+	[MEMTRACE_GRAPH_FREE] = "graph_free",
+	[MEMTRACE_GRAPH_EXEC] = "graph_exec",
+	[MEMTRACE_GRAPH_LAUNCH] = "graph_launch",
+	[MEMTRACE_GRAPH_EXEC_END] = "exec_end",
+	[MEMTRACE_GRAPH_END] = "graph_end",
+	[MEMTRACE_EXPORT] = "export",
+	[MEMTRACE_BIND] = "bind",
+	[MEMTRACE_UNBIND] = "unbind",
 };
 
 static const char *const space_names[MEMTRACE_SPACE_COUNT] = {

@@ -154,6 +154,26 @@ def test_memory_behind_handles_is_counted_as_the_driver_counts_it(
     assert traced.balance(run.report) == traced.SOUND
 
 
+CONTEXT_BYTES = 300 << 20  # of the simulated GPU, for each
+
+
+@pytest.mark.parametrize("steps", range(1, 19))
+def test_what_is_tracked_and_the_contexts_are_what_the_driver_says_is_in_use(
+    library, tool, simgpu, tmp_path, steps
+):
+    """The program ends after so many readings; the last one is what the report goes by."""
+    run = run_simulated(tmp_path, "mixture", steps)
+    assert run.status == 0, run.stderr
+    told = traced.json_lines(run.stdout)[0]
+    assert len(told) == steps
+    (device,) = run.report["devices"]
+    contexts = told[-1]["contexts"] * CONTEXT_BYTES
+    tracked = device["reserved"]["current_bytes"]
+    assert tracked + contexts == told[-1]["used_bytes"], told[-1]
+    assert device["untracked_bytes"] == contexts
+    assert traced.balance(run.report) == traced.SOUND
+
+
 def test_pool_figures_that_a_program_reads_are_in_the_dump(library, tool, simgpu, tmp_path):
     run = run_simulated(tmp_path, "pools")
     assert run.status == 0, run.stderr
@@ -191,7 +211,7 @@ def test_look_ups_of_other_names_are_answered_as_without_us(library, tmp_path):
 
 def test_weak_references_to_the_runtime_stay_null_and_the_driver_s_give_an_error(library, tmp_path):
     run = traced.run(tmp_path, "guest", "weak")
-    assert (run.status, run.stdout) == (0, "cudaMalloc NULL\ncuInit NULL\n")
+    assert (run.status, run.stdout) == (0, "cudaMalloc NULL\ncuDeviceGet NULL\n")
     assert not run.traces
 
 

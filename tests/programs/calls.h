@@ -29,6 +29,7 @@ struct expected {
 	int device;
 	uint64_t address, bytes;
 	const void *stream;
+	const char *as;   /* of external memory: which kind of address it has */
 	const char *name; /* of one more key, or NULL */
 	uint64_t value;
 };
@@ -56,6 +57,8 @@ static inline void expect(const struct expected *expected)
 		printf("\"device\": %d, ", expected->device);
 	if (expected->stream)
 		printf("\"stream\": %" PRIuPTR ", ", (uintptr_t)expected->stream);
+	if (expected->as)
+		print_text("as", expected->as);
 	if (expected->name)
 		printf("\"%s\": %" PRIu64 ", ", expected->name, expected->value);
 	printf("\"addr\": %" PRIu64 ", \"bytes\": %" PRIu64 "}\n", expected->address,
@@ -65,6 +68,17 @@ static inline void expect(const struct expected *expected)
 static inline void expect_free(const char *space, uint64_t address)
 {
 	EXPECT(.what = "free", .space = space, .device = NO_DEVICE, .address = address);
+}
+
+static inline void expect_external(const char *as, uint64_t address, uint64_t bytes)
+{
+	EXPECT(.what = "alloc", .space = "external", .as = as, .address = address, .bytes = bytes);
+}
+
+/* The call goes through and leaves no event. */
+static inline void expect_nothing(void)
+{
+	printf("{\"row\": \"%s\"}\n", current_symbol);
 }
 
 /* Every call of a case must succeed: what fails would be another event. */

@@ -47,13 +47,19 @@ static void free_device(CUdeviceptr pointer)
 	expect_free("device", pointer);
 }
 
-static void alloc_on(int device)
+/* `context`: one of the program's own, or NULL. */
+static CUdeviceptr alloc_in(CUcontext context, int device)
 {
 	CUdeviceptr pointer;
 	CALL(call_cuMemAlloc_v2(&pointer, 5000));
 	EXPECT(.what = "alloc", .space = "device", .device = device, .address = pointer,
-	       .bytes = 5000);
-	free_device(pointer);
+	       .bytes = 5000, .name = "context", .value = (uintptr_t)context);
+	return pointer;
+}
+
+static void alloc_on(int device)
+{
+	free_device(alloc_in(NULL, device));
 }
 
 void case_cuMemAlloc_v2(void)
@@ -412,62 +418,6 @@ void case_cuDeviceTotalMem_v2(void)
 	       bytes);
 }
 
-/* ---------- which device a thread works on ---------- */
-
-void case_cuDevicePrimaryCtxRetain(void)
-{
-	CUcontext context;
-	CALL(call_cuDevicePrimaryCtxRetain(&context, 1));
-	use_device_1();
-	CALL(HELPER(cuDevicePrimaryCtxRelease_v2)(1));
-}
-
-void case_cuCtxSetCurrent(void)
-{
-	use_device_1();
-	alloc_on(0);
-}
-
-static void expect_pushed(void)
-{
-	CUcontext popped;
-	alloc_on(1);
-	CALL(call_cuCtxPopCurrent_v2(&popped));
-	alloc_on(0);
-}
-
-void case_cuCtxPushCurrent_v2(void)
-{
-	CALL(call_cuCtxPushCurrent_v2(context_1));
-	expect_pushed();
-}
-
-void case_cuCtxPopCurrent_v2(void)
-{
-	case_cuCtxPushCurrent_v2();
-}
-
-void case_cuCtxCreate_v2(void)
-{
-	CUcontext context;
-	CALL(call_cuCtxCreate_v2(&context, 0, 1));
-	expect_pushed();
-}
-
-void case_cuCtxCreate_v3(void)
-{
-	CUcontext context;
-	CALL(call_cuCtxCreate_v3(&context, NULL, 0, 0, 1));
-	expect_pushed();
-}
-
-void case_cuCtxCreate_v4(void)
-{
-	CUcontext context;
-	CALL(call_cuCtxCreate_v4(&context, NULL, 0, 1));
-	expect_pushed();
-}
-
 /* ---------- stream capture ---------- */
 
 static void expect_capture(uint64_t begins)
@@ -532,6 +482,12 @@ void case_cuGetProcAddress_v2(void)
 	CALL(other != dlsym(library, "cuMemcpyDtoH_v2"));
 }
 
+#include "driver_arrays.h"
+#include "driver_code.h"
+#include "driver_contexts.h"
+#include "driver_graphs.h"
+#include "driver_shared.h"
+
 /* ---------- finding the functions ---------- */
 
 /* The version at which a base name means this function, where the newest is not it. */
@@ -541,7 +497,17 @@ static int version_of(const char *symbol)
 		const char *symbol;
 		int version;
 	} older[] = {
-		{"cuCtxCreate_v2", 11000}, {"cuCtxCreate_v3", 12000}, {"cuGetProcAddress", 11030}};
+		{"cuCtxCreate", 3020},
+		{"cuCtxCreate_v2", 11000},
+		{"cuCtxCreate_v3", 12000},
+		{"cuDevicePrimaryCtxRelease", 7000},
+		{"cuDevicePrimaryCtxReset", 7000},
+		{"cuGetProcAddress", 11030},
+		{"cuGraphAddNode", 12020},
+		{"cuGraphInstantiate", 10000},
+		{"cuGraphInstantiate_v2", 11000},
+		{"cuIpcOpenMemHandle", 4010},
+	};
 	for (size_t i = 0; i < sizeof older / sizeof *older; i++)
 		if (!strcmp(older[i].symbol, symbol))
 			return older[i].version;

@@ -100,6 +100,45 @@ static void fail_to_free(void)
 	TRY(cuMemPoolTrimTo, NULL, 0);
 }
 
+/* Arrays, imports, and what has no size: a failure of the latter is no event. */
+static void fail_elsewhere(void)
+{
+	int code;
+	CUDA_ARRAY3D_DESCRIPTOR large = {MUCH / 8, 2, 0, CU_AD_FORMAT_FLOAT, 2, 0};
+	CUarray array = (CUarray)(uintptr_t)NOBODYS;
+	CUmipmappedArray mipmap = (CUmipmappedArray)(uintptr_t)NOBODYS;
+	CUexternalMemory memory;
+	CUDA_EXTERNAL_MEMORY_HANDLE_DESC closed = {
+		.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, .handle.fd = -1, .size = 4096};
+	CUdeviceptr pointer;
+	CUmemGenericAllocationHandle handle;
+	CUipcMemHandle nobodys = {{0}};
+	TRY(cuArray3DCreate_v2, &array, &large);
+	expect_failed("oom", "array", 0, MUCH * 2, code);
+	TRY(cuMipmappedArrayCreate, &mipmap, &large, 0);
+	expect_failed("failed", "array", 0, 0, code);
+	TRY(cuArray3DCreate_v2, &array, NULL);
+	expect_failed("failed", "array", 0, 0, code);
+	TRY(cuArrayDestroy, array);
+	expect_failed_free("free", "array", NOBODYS, 0, code);
+	TRY(cuMipmappedArrayDestroy, mipmap);
+	expect_failed_free("free", "array", NOBODYS, 0, code);
+	TRY(cuImportExternalMemory, &memory, &closed);
+	expect_failed("failed", "external", 0, 4096, code);
+	TRY(cuIpcOpenMemHandle_v2, &pointer, nobodys, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+	expect_failed("failed", "external", 0, 0, code);
+	TRY(cuIpcCloseMemHandle, NOBODYS);
+	expect_failed_free("free", "device", NOBODYS, 0, code);
+	TRY(cuMemImportFromShareableHandle, &handle, (void *)-1,
+	    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+	expect_failed("failed", "external", 0, 0, code);
+	TRY(cuIpcGetMemHandle, &nobodys, NOBODYS);
+	TRY(cuModuleUnload, NULL);
+	TRY(cuCtxDestroy_v2, NULL);
+	TRY(cuGraphLaunch, NULL, stream);
+	TRY(cuGraphExecDestroy, NULL);
+}
+
 static void fail_in_runtime(void)
 {
 	int code;
@@ -144,6 +183,7 @@ int main(void)
 	library = NULL;
 	fail_to_allocate();
 	fail_to_free();
+	fail_elsewhere();
 	fail_in_runtime();
 	fail_while_capturing();
 	return 0;

@@ -27,6 +27,7 @@ typedef int free_function(uint64_t);
 extern int cudaMalloc(void **, size_t) __attribute__((weak));
 extern int cuMemAlloc_v2(uint64_t *, size_t) __attribute__((weak));
 extern int cuInit(unsigned) __attribute__((weak));
+extern int cuDeviceGet(int *, int) __attribute__((weak)); /* not in the table of hooks */
 
 static void must(const char *what, int is_true)
 {
@@ -65,7 +66,9 @@ static int call_weak(char **words)
 	printf("cudaMalloc %s\n", cudaMalloc ? "there" : "NULL");
 	if (cuMemAlloc_v2)
 		must("an error without a driver", cuMemAlloc_v2(&address, 100) != 0);
-	printf("cuInit %s\n", cuInit ? "there" : "NULL");
+	if (cuInit)
+		must("an error at the start", cuInit(0) != 0);
+	printf("cuDeviceGet %s\n", cuDeviceGet ? "there" : "NULL");
 	return 0;
 }
 

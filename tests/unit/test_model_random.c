@@ -179,9 +179,16 @@ static struct event any_alloc(struct world *w)
 	} else {
 		w->last_region = e.address;
 	}
+	if (e.space != MEMTRACE_SPACE_STREAM && e.space != MEMTRACE_SPACE_VMM)
+		e.stream = any(3); /* the context */
 	if (!any(20))
 		e.device = MEMTRACE_DEVICE_HOST;
 	return e;
+}
+
+static struct event any_context_end(void)
+{
+	return (struct event){.what = MEMTRACE_CONTEXT_END, .address = 1 + any(2), .extra = any(3)};
 }
 
 static struct event any_free(void)
@@ -210,6 +217,8 @@ static struct event any_event(struct world *w)
 {
 	struct event e = {0};
 	uint32_t kind = any(100);
+	if (!any(100))
+		return any_context_end();
 	if (kind < 20)
 		return any_alloc(w);
 	if (kind < 34)
@@ -245,6 +254,8 @@ static void refer(struct reference *r, const struct event *e)
 		ref_alloc(r, e);
 	else if (e->what == MEMTRACE_FREE)
 		ref_free(r, e);
+	else if (e->what == MEMTRACE_CONTEXT_END)
+		ref_end_context(r, e);
 	else if (e->what == MEMTRACE_MAP)
 		ref_map(r, e);
 	else if (e->what == MEMTRACE_UNMAP)

@@ -88,6 +88,7 @@ static inline struct ref_memory *ref_new_memory(struct reference *r, const struc
 		.address = e->address,
 		.bytes = e->bytes,
 		.born = e->sequence,
+		.context = e->stream,
 		.stack = e->stack,
 		.owner = ref_owner(e->stack),
 		.device = is_host ? REF_HOST : e->device,
@@ -169,6 +170,20 @@ static inline void ref_free(struct reference *r, const struct event *e)
 		}
 	}
 	r->unknown_frees++;
+}
+
+static inline void ref_end_context(struct reference *r, const struct event *e)
+{
+	for (int i = 0; i < REF_MEMORY && e->extra != MEMTRACE_CONTEXT_GREEN; i++) {
+		struct ref_memory *m = &r->memory[i];
+		bool is_in_it = e->extra == MEMTRACE_CONTEXT_OWN
+					? m->context == e->address
+					: !m->context && m->device == e->device;
+		bool can_be = m->space == MEMTRACE_SPACE_DEVICE ||
+			      m->space == MEMTRACE_SPACE_MANAGED || ref_is_array(m);
+		if (m->used && m->live && can_be && is_in_it)
+			ref_set_live(r, m, false);
+	}
 }
 
 static inline void ref_retain(struct reference *r, const struct event *e)

@@ -19,7 +19,7 @@ struct ref_memory {                 /* a region or a physical handle */
 	bool used, is_handle, live; /* live: counts */
 	enum memtrace_space space;
 	uint64_t address, bytes, born, removed_by;
-	uint64_t references;
+	uint64_t references, context;
 	uint32_t stack, owner;
 	unsigned device;
 	bool cache, tensor;

@@ -19,17 +19,30 @@ static void *next_function(const char *symbol)
 
 /* One argument more than CUDA 11 knew: the one that cudaGetDriverEntryPoint got in 12; the others
  * never look. */
-#define UNWRAP(...) __VA_ARGS__
-#define V11(symbol, parameters, arguments)                                               \
-	cudaError_t own_##symbol parameters __asm__(#symbol);                            \
-	cudaError_t own_##symbol parameters                                              \
-	{                                                                                \
-		cudaError_t (*next)(UNWRAP parameters, void *) = next_function(#symbol); \
-		return next ? next(UNWRAP arguments, NULL) : cudaErrorNotSupported;      \
+#define UNWRAP(...)               __VA_ARGS__
+#define NEXT_TYPE(parameters)     (UNWRAP parameters, void *)
+#define NEXT_ARGUMENTS(arguments) (UNWRAP arguments, NULL)
+#define TYPE_AFTER                NEXT_TYPE
+#define TYPE_AROUND               NEXT_TYPE
+#define TYPE_ALWAYS               NEXT_TYPE
+#define TYPE_PASS                 NEXT_TYPE
+#define TYPE_ALONE(parameters)    (void)
+#define WITH_AFTER                NEXT_ARGUMENTS
+#define WITH_AROUND               NEXT_ARGUMENTS
+#define WITH_ALWAYS               NEXT_ARGUMENTS
+#define WITH_PASS                 NEXT_ARGUMENTS
+#define WITH_ALONE(arguments)     ()
+#define V11(symbol, when, parameters, arguments)                                     \
+	cudaError_t own_##symbol parameters __asm__(#symbol);                        \
+	cudaError_t own_##symbol parameters                                          \
+	{                                                                            \
+		cudaError_t(*next) TYPE_##when(parameters) = next_function(#symbol); \
+		return next ? next WITH_##when(arguments) : cudaErrorNotSupported;   \
 	}
-#define V12(symbol, parameters, arguments)
-#define V13(symbol, parameters, arguments)
-#define RUNTIME(node, symbol, note, when, parameters, arguments) node(symbol, parameters, arguments)
+#define V12(symbol, when, parameters, arguments)
+#define V13(symbol, when, parameters, arguments)
+#define RUNTIME(node, symbol, note, when, parameters, arguments) \
+	node(symbol, when, parameters, arguments)
 #define DRIVER(...)
 #define OTHER(symbol)
 #include "hooks/hooks.def"
