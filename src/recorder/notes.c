@@ -153,7 +153,6 @@ void notes_tell_framework(struct session *session)
 		tell_torch(session);
 	if (session->dump.python_told)
 		return;
-	python_find();
 	if (python_version())
 		session->dump.python_told = intern_try_info(session, MEMTRACE_INFO_PYTHON, python_version());
 }

@@ -186,9 +186,7 @@ void record_early_blinds(struct session *session)
 
 void record_loader_changed(void)
 {
-	struct session *session = session_current();
-	if (session && !python_version())
-		dump_wake(session);
+	python_expect();
 }
 
 bool record_has_started(void)
