@@ -79,7 +79,7 @@ grep -q OutOfMemoryError "$out/oom.stderr" || {
 cat "$out/oom.stderr"
 
 if [ -x "$tool" ] && [ -e "$out/oom.mtrace" ]; then
-    question=(report --by line)
+    question=(report --by stack --limit 6)
     "$tool" help 2>/dev/null | grep -qE '^ +oom ' && question=(oom)
     title "3. Asking the trace of the second run"
     echo "\$ $tool ${question[*]} $out/oom.mtrace"

@@ -90,5 +90,5 @@ void program_explain_silence(const char *name)
 	if (reason)
 		tell("nothing of %s was traced: %s", name, reason);
 	else
-		tell("there is no trace: no allocation of GPU memory was seen");
+		tell("there is no trace: no GPU memory was allocated that memtrace saw, or a line above says why it could not record");
 }

@@ -11,12 +11,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* A plain _exit may be called in a signal handler or a vfork child: libc's own is found without the loader. */
+/* A plain _exit may be called in a signal handler or a vfork child: the next one behind us is found without the loader. */
 static void real_exit(const char *name, int status) __attribute__((noreturn));
 
 static void real_exit(const char *name, int status)
 {
-	void (*function)(int) = elf_find_in("libc.so.6", name, NULL);
+	void (*function)(int) = elf_find_anywhere(name, NULL);
 	if (function)
 		function(status);
 	for (;;)

@@ -167,7 +167,7 @@ static void expand_output(struct config *config, const char *template)
 		text_init_fixed(&line, buffer, sizeof buffer);
 		if (unknown)
 			text_printf(&line, "MEMTRACE_OUTPUT has an unknown %%%c (known: %%p pid, %%r rank, %%h host, %%t start "
-				    "time)", unknown);
+				    "time, %%%% a percent sign)", unknown);
 		else
 			text_add(&line, "MEMTRACE_OUTPUT is too long");
 		text_add(&line, "; writing to memtrace.PID.mtrace in the working folder instead of ");

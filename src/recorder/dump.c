@@ -121,7 +121,14 @@ static void take_event(struct session *session, struct event *ev)
 static bool hole_is_given_up(struct session *session, bool is_last)
 {
 	struct dump *dump = &session->dump;
-	if (!is_last && dump->hole_ns < HOLE_MAX_NS)
+	if (dump->hole_at != dump->cursor + 1) { /* seen for the first time */
+		dump->hole_at = dump->cursor + 1;
+		dump->hole_ns = 0;
+		dump->hole_head = __atomic_load_n(&session->writer.live->head, __ATOMIC_ACQUIRE);
+	}
+	if (dump->hole_ns >= HOLE_MAX_NS)
+		dump->abandoned = dump->hole_head; /* all tickets that were taken before the wait began */
+	if (!is_last && dump->cursor >= dump->abandoned)
 		return false;
 	session->writer.live->in_flight++;
 	return true;
@@ -141,7 +148,6 @@ static unsigned drain_some(struct session *session, uint64_t head, bool is_last)
 		} else if (!hole_is_given_up(session, is_last)) {
 			break;
 		}
-		dump->hole_ns = 0;
 		if (dump->cursor % CURSOR_STRIDE == 0)
 			__atomic_store_n(&live->consumed, dump->cursor + 1, __ATOMIC_RELEASE);
 	}
@@ -174,8 +180,12 @@ bool dump_is_waited_for(struct patience *patience)
 	if (!patience->until_ns || patience->consumed != consumed)
 		patience->until_ns = now + PATIENCE_NS;
 	patience->consumed = consumed;
-	if (now > patience->until_ns)
+	if (__atomic_load_n(&session->dump.stalled_at, __ATOMIC_RELAXED) == consumed + 1)
+		return false; /* somebody has waited for this already */
+	if (now > patience->until_ns) {
+		__atomic_store_n(&session->dump.stalled_at, consumed + 1, __ATOMIC_RELAXED);
 		return false;
+	}
 	if (session->dump.is_threaded)
 		dump_wake(session);
 	else
@@ -185,13 +195,16 @@ bool dump_is_waited_for(struct patience *patience)
 	if (patience->step_ns > WAIT_STEP_MAX_NS)
 		patience->step_ns = WAIT_STEP_MAX_NS;
 	const struct timespec moment = { .tv_nsec = (long)patience->step_ns };
+	int cancel_state;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* nanosleep is a place to be cancelled at */
 	nanosleep(&moment, NULL);
+	pthread_setcancelstate(cancel_state, NULL);
 	return true;
 }
 
 /* ---------- the thread ---------- */
 
-/* How long the cursor has stood still, a sleep counting for at most its own length: a stop counts little. */
+/* How long an unpublished ticket has been waited for, a sleep counting for at most its own length: a stop counts little. */
 static void count_rest(struct dump *dump, uint64_t ns, uint64_t passed_ns)
 {
 	dump->hole_ns += passed_ns < ns ? passed_ns : ns;
@@ -223,6 +236,7 @@ static void *dump_main(void *argument)
 	struct session *session = argument;
 	struct dump *dump = &session->dump;
 	thread_self.busy = 1; /* nothing on this thread is the program's */
+	thread_self.busy_frame = (const void *)UINTPTR_MAX;
 	prctl(PR_SET_NAME, "memtrace");
 	run_where_the_process_runs();
 	uint64_t pause_ns = SLEEP_MIN_NS;

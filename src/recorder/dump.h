@@ -19,7 +19,11 @@ struct dump {
 	uint64_t ooms_reported;
 	uint32_t half_order[2]; /* of the definitions window: what is read of which half */
 	uint64_t half_read[2];
-	uint64_t hole_ns;      /* slept since the cursor last moved */
+	uint64_t hole_at;      /* the cursor, plus one, that stopped at an unpublished ticket */
+	uint64_t hole_ns;      /* slept since then */
+	uint64_t hole_head;    /* the head at that moment */
+	uint64_t abandoned;    /* unpublished tickets below are skipped at once */
+	uint64_t stalled_at;   /* the cursor, plus one, at which a waiting thread's patience ended */
 	uint32_t frames_named; /* native frames up to this id were looked up */
 	bool framework_told, python_told;
 	bool is_threaded;

@@ -27,6 +27,43 @@ int intern_init(struct intern *intern)
 	return ok ? 0 : -ENOMEM;
 }
 
+static void hold_begin(struct intern_hold *hold)
+{
+	sigset_t all;
+	sigfillset(&all);
+	sigdelset(&all, SIGXFSZ); /* these two are ours to take where a write of ours raises them (sink.c) */
+	sigdelset(&all, SIGPIPE);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel_state);
+	pthread_sigmask(SIG_SETMASK, &all, &hold->signals);
+}
+
+static void hold_end(const struct intern_hold *hold)
+{
+	pthread_sigmask(SIG_SETMASK, &hold->signals, NULL);
+	pthread_setcancelstate(hold->cancel_state, NULL);
+}
+
+void intern_lock(struct intern *intern, struct intern_hold *hold)
+{
+	hold_begin(hold);
+	pthread_mutex_lock(&intern->lock);
+}
+
+bool intern_try_lock(struct intern *intern, struct intern_hold *hold)
+{
+	hold_begin(hold);
+	if (!pthread_mutex_trylock(&intern->lock))
+		return true;
+	hold_end(hold);
+	return false;
+}
+
+void intern_unlock(struct intern *intern, const struct intern_hold *hold)
+{
+	pthread_mutex_unlock(&intern->lock);
+	hold_end(hold);
+}
+
 /* ---------- records ---------- */
 
 void *intern_record_begin(struct session *session, enum memtrace_definition_kind kind, uint32_t id, size_t bytes)
@@ -151,17 +188,18 @@ uint32_t intern_module(struct session *session, const void *address)
 
 uint32_t intern_thread(struct session *session)
 {
+	struct intern_hold hold;
 	struct intern *intern = &session->intern;
 	char name[17] = "";
 	prctl(PR_GET_NAME, name);
-	pthread_mutex_lock(&intern->lock);
+	intern_lock(intern, &hold);
 	uint32_t text = intern_string(session, name);
 	struct memtrace_def_thread *def = intern_record_begin(session, MEMTRACE_DEF_THREAD, intern->last_thread + 1,
 						       sizeof *def);
 	def->tid = (uint32_t)syscall(SYS_gettid);
 	def->name = text;
 	uint32_t id = intern_record_end(session) ? ++intern->last_thread : 0;
-	pthread_mutex_unlock(&intern->lock);
+	intern_unlock(intern, &hold);
 	return id;
 }
 
@@ -176,6 +214,7 @@ static uint64_t hash_text(const char *text)
 /* Name and size come by separate calls of the program: each is kept until the other is known too. */
 void intern_device(struct session *session, unsigned ordinal, const char *name, uint64_t total_bytes)
 {
+	struct intern_hold hold;
 	struct intern *intern = &session->intern;
 	if (ordinal >= 64)
 		return;
@@ -183,7 +222,7 @@ void intern_device(struct session *session, unsigned ordinal, const char *name, 
 	uint64_t name_key = name ? hash_text(name) : 0;
 	if ((!name || known[0] == name_key) && (!total_bytes || known[1] == total_bytes))
 		return;
-	pthread_mutex_lock(&intern->lock);
+	intern_lock(intern, &hold);
 	uint32_t text = name ? intern_string(session, name) : 0;
 	struct memtrace_def_device *def = intern_record_begin(session, MEMTRACE_DEF_DEVICE, ordinal + 1, sizeof *def);
 	def->name = text;
@@ -192,7 +231,7 @@ void intern_device(struct session *session, unsigned ordinal, const char *name, 
 		known[0] = name ? name_key : known[0];
 		known[1] = total_bytes ? total_bytes : known[1];
 	}
-	pthread_mutex_unlock(&intern->lock);
+	intern_unlock(intern, &hold);
 }
 
 static void define_info(struct session *session, enum memtrace_info info, const char *text)
@@ -209,17 +248,19 @@ static void define_info(struct session *session, enum memtrace_info info, const 
 
 void intern_info(struct session *session, enum memtrace_info info, const char *text)
 {
-	pthread_mutex_lock(&session->intern.lock);
+	struct intern_hold hold;
+	intern_lock(&session->intern, &hold);
 	define_info(session, info, text);
-	pthread_mutex_unlock(&session->intern.lock);
+	intern_unlock(&session->intern, &hold);
 }
 
 bool intern_try_info(struct session *session, enum memtrace_info info, const char *text)
 {
-	if (pthread_mutex_trylock(&session->intern.lock))
+	struct intern_hold hold;
+	if (!intern_try_lock(&session->intern, &hold))
 		return false;
 	define_info(session, info, text);
-	pthread_mutex_unlock(&session->intern.lock);
+	intern_unlock(&session->intern, &hold);
 	return true;
 }
 
@@ -236,9 +277,10 @@ static bool define_symbol(struct session *session, uint32_t native_frame, const 
 
 bool intern_try_symbol(struct session *session, uint32_t native_frame, const char *symbol, uint64_t offset)
 {
-	if (pthread_mutex_trylock(&session->intern.lock))
+	struct intern_hold hold;
+	if (!intern_try_lock(&session->intern, &hold))
 		return false;
 	bool is_defined = define_symbol(session, native_frame, symbol, offset);
-	pthread_mutex_unlock(&session->intern.lock);
+	intern_unlock(&session->intern, &hold);
 	return is_defined;
 }

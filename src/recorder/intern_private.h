@@ -4,11 +4,22 @@
 #define MT_RECORDER_INTERN_PRIVATE_H
 
 #include <memtrace/trace.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct session;
+struct intern;
+
+/* The lock, with all signals blocked and no cancellation: a handler that jumps out would leave it locked for ever. */
+struct intern_hold {
+	sigset_t signals;
+	int cancel_state;
+};
+void intern_lock(struct intern *, struct intern_hold *);
+bool intern_try_lock(struct intern *, struct intern_hold *);
+void intern_unlock(struct intern *, const struct intern_hold *);
 
 /* A zeroed record of `bytes` with its head filled; there is one at a time: define what it refers to first. */
 void *intern_record_begin(struct session *, enum memtrace_definition_kind, uint32_t id, size_t bytes);

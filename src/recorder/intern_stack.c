@@ -142,12 +142,13 @@ static uint32_t define_stack(struct session *session, const struct walked *walke
 
 static uint32_t intern_new_stack(struct session *session, const struct walked *walked, uint64_t key)
 {
+	struct intern_hold hold;
 	struct intern *intern = &session->intern;
-	pthread_mutex_lock(&intern->lock);
+	intern_lock(intern, &hold);
 	uint32_t id = id_table_get(&intern->stacks, key);
 	if (!id && !id_table_is_full(&intern->stacks))
 		id = define_stack(session, walked, key);
-	pthread_mutex_unlock(&intern->lock);
+	intern_unlock(intern, &hold);
 	if (!id)
 		__atomic_fetch_add(&session->writer.live->stacks_lost, 1, __ATOMIC_RELAXED);
 	return id;

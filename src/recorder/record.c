@@ -121,13 +121,15 @@ static bool starts_session(enum memtrace_what what)
 /* On entry the thread becomes busy: what a signal handler allocates meanwhile goes unrecorded, counted as lost. */
 static bool enter(void)
 {
-	if (thread_self.busy) {
+	const void *frame = __builtin_frame_address(0);
+	if (thread_self.busy && frame < thread_self.busy_frame) {
 		struct session *session = thread_self.generation ? session_current() : NULL;
 		if (session)
 			count(&session->writer.live->lost);
 		return false;
 	}
 	thread_self.busy = 1;
+	thread_self.busy_frame = frame;
 	return true;
 }
 
@@ -202,6 +204,7 @@ void record_close(enum memtrace_ended how, int status)
 	if (session) {
 		uint32_t busy = thread_self.busy;
 		thread_self.busy = 1;
+		thread_self.busy_frame = (const void *)UINTPTR_MAX;
 		dump_finish(session, how, status);
 		thread_self.busy = busy;
 	}

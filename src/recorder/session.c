@@ -4,11 +4,14 @@
 #include "recorder/session.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/errno_text.h"
@@ -26,6 +29,7 @@
 
 #define NAMES_MAX 10000
 #define START_WAIT_NS 1000000000u
+#define START_STACK_BYTES (256u << 10)
 
 struct anchor *session_anchor;
 
@@ -63,6 +67,16 @@ static void say_cannot_start(const char *path, int error)
 	say(text_string(&text));
 }
 
+/* The summary of an earlier run makes a name taken too. */
+static bool summary_exists(const char *base)
+{
+	char path[CONFIG_PATH_BYTES + 32];
+	struct text text;
+	text_init_fixed(&text, path, sizeof path);
+	text_printf(&text, "%s.txt", base);
+	return !access(text_string(&text), F_OK);
+}
+
 /* Takes the first free name: base, base.2, base.3 … */
 static int create_trace(struct session *session)
 {
@@ -75,6 +89,8 @@ static int create_trace(struct session *session)
 		if (i > 1)
 			text_printf(&text, ".%u", i);
 		text_string(&text);
+		if (summary_exists(session->base))
+			continue;
 		text_init_fixed(&text, path, sizeof path);
 		text_printf(&text, "%s.mtrace", session->base);
 		error = writer_create(&session->writer, text_string(&text));
@@ -130,20 +146,68 @@ static struct session *session_start(void)
 	return session;
 }
 
-/* The first event of a process starts it; others that come meanwhile wait, and after a second do without. */
+static void start_here(struct anchor *anchor)
+{
+	anchor->pid = getpid();
+	anchor->session = session_start();
+	uint32_t starting = ANCHOR_STARTING; /* a waiting thread may have given up */
+	__atomic_compare_exchange_n(&anchor->state, &starting, anchor->session ? ANCHOR_READY : ANCHOR_OFF, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static void start_on_this_stack(void)
+{
+	start_here(__atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE));
+}
+
+/* The start needs more stack than a thread of the program may have: it runs on one of its own. */
+static void start_on_own_stack(struct anchor *anchor)
+{
+	ucontext_t here, there;
+	void *stack = mmap(NULL, START_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (stack == MAP_FAILED || getcontext(&there)) {
+		start_here(anchor);
+		return;
+	}
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = START_STACK_BYTES;
+	there.uc_link = &here;
+	makecontext(&there, start_on_this_stack, 0);
+	swapcontext(&here, &there);
+	munmap(stack, START_STACK_BYTES);
+}
+
+/* Nothing may leave it half-way: no signal handler that jumps, no cancellation in one of its calls. */
+static void start_undisturbed(struct anchor *anchor)
+{
+	sigset_t all, before;
+	int cancel_state;
+	sigfillset(&all);
+	sigdelset(&all, SIGXFSZ); /* these two are ours to take where a write of ours raises them (sink.c) */
+	sigdelset(&all, SIGPIPE);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	start_on_own_stack(anchor);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* The first event of a process starts it; others that come meanwhile wait for at most a second: if it is not there
+ * by then, it never will be. */
 static struct session *start_or_wait(struct anchor *anchor)
 {
-	uint32_t none = ANCHOR_NONE;
-	if (__atomic_compare_exchange_n(&anchor->state, &none, ANCHOR_STARTING, false, __ATOMIC_ACQ_REL,
+	uint32_t state = ANCHOR_NONE;
+	if (__atomic_compare_exchange_n(&anchor->state, &state, ANCHOR_STARTING, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
-		anchor->pid = getpid();
-		anchor->session = session_start();
-		__atomic_store_n(&anchor->state, anchor->session ? ANCHOR_READY : ANCHOR_OFF, __ATOMIC_RELEASE);
-		return anchor->session;
+		start_undisturbed(anchor);
+		return session_current();
 	}
 	uint64_t until = monotonic_ns() + START_WAIT_NS;
 	while (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING && monotonic_ns() < until)
 		sched_yield();
+	state = ANCHOR_STARTING;
+	if (__atomic_compare_exchange_n(&anchor->state, &state, ANCHOR_OFF, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		say("the start of the recording did not end within a second; nothing is recorded");
 	return session_current();
 }
 

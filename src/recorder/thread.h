@@ -13,6 +13,7 @@ struct thread_self {
 	const void *outermost; /* its frame, and where it returns to: tells whether it is still open */
 	const void *outermost_return;
 	const void *told_inside; /* the outermost call inside which another has told what both mean */
+	const void *busy_frame; /* where it became so: a call at or above has been left by longjmp */
 	uint32_t busy;        /* inside the recorder: whatever happens now is ours, or a signal handler's */
 	uint32_t id;          /* thread definition, valid if generation is the session's */
 	uint32_t generation;

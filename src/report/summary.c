@@ -238,7 +238,7 @@ static void print(struct text *out, const struct model *model, const struct defs
 	out->failed |= tail.failed;
 	text_release(&tail);
 	summary_add_trace(out, facts);
-	summary_add_next(out, "report --by line", facts);
+	summary_add_next(out, "report --by stack", facts);
 }
 
 void summary_print_limit(struct text *out, const struct model *model, const struct defs *defs,

@@ -115,7 +115,7 @@ def test_a_disk_that_fills_up_ends_the_trace_and_not_the_program(library, tool, 
         assert len([line for line in our_lines(run.stderr) if "no space left" in line]) == 1
         # The summary's figures are whole, because they need no disk; but the trace is not.
         assert "writing stopped: the disk was full" in run.stderr
-        assert "0 events lost" not in run.stderr
+        assert " 0 events lost" not in run.stderr
         check_that_what_fits_is_read(run, told_events(run.stdout))
 
 

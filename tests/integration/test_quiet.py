@@ -30,14 +30,14 @@ LIBC = {
     "a leaf lock of ours": """
         pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock""",
     "SIGPIPE and SIGXFSZ around our writes": """
-        poll pthread_sigmask sigaddset sigemptyset sigfillset sigismember sigpending
+        poll pthread_sigmask sigaddset sigdelset sigemptyset sigfillset sigismember sigpending
         sigtimedwait""",
     "compiler and loader": """
         __cxa_finalize __errno_location __gmon_start__ __stack_chk_fail _ITM_deregisterTMCloneTable
         _ITM_registerTMCloneTable _dl_find_object _r_debug __tls_get_addr""",
-    "unwinding through a hook, from libgcc's archive": """
-        __pthread_key_create abort dl_iterate_phdr pthread_getspecific pthread_key_create
-        pthread_once pthread_setspecific""",
+    "the objects that are loaded": "dl_iterate_phdr",
+    "a start on a stack of its own, that nothing leaves half-way": """
+        access getcontext makecontext pthread_setcancelstate swapcontext""",
 }
 
 QUIET_PROGRAMS = [

@@ -12,7 +12,7 @@
 
 #include "take.h"
 
-#define DESCRIPTORS 64
+#define DESCRIPTORS 1000
 #define ROUNDS      400000
 
 int main(int argc, char **argv)

@@ -1,0 +1,122 @@
+/* Programs at the borders of what a guest may meet; each does one thing and tells what it saw.
+ *   borders stdout      with descriptor 1 closed: allocates, prints, and tells by its status whether that failed
+ *   borders stdin       with descriptor 0 closed: allocates, reads descriptor 0
+ *   borders lowest      closes descriptor 0, allocates, opens a file: which number has it?
+ *   borders stack       the first allocation of the process, on a thread with the smallest stack there may be
+ *   borders cancel      a thread with a pending cancellation makes the first allocation; then 5 more by another
+ *   borders jump        a timer's handler jumps out of allocations, the first one included */
+#include <cuda.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static int pair(void)
+{
+	CUdeviceptr address;
+	return cuMemAlloc(&address, 4096) || cuMemFree(address);
+}
+
+static int with_stdout_closed(void)
+{
+	pair();
+	printf("the program's own words");
+	return fflush(stdout) && errno == EBADF ? 3 : 0;
+}
+
+static int with_stdin_closed(void)
+{
+	char buffer[64];
+	pair();
+	return read(0, buffer, sizeof buffer) < 0 ? 3 : 0;
+}
+
+static int lowest(void)
+{
+	close(0);
+	pair();
+	return open("/dev/null", O_RDONLY) == 0 ? 3 : 0;
+}
+
+static void *allocate(void *count)
+{
+	for (int i = 0; i < *(int *)count; i++)
+		pair();
+	return NULL;
+}
+
+static int on_small_stack(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int count = 1;
+	pthread_attr_init(&attributes);
+	if (pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN) ||
+	    pthread_create(&thread, &attributes, allocate, &count) || pthread_join(thread, NULL))
+		return 1;
+	return 3;
+}
+
+static void *allocate_when_cancelled(void *count)
+{
+	pthread_cancel(pthread_self());
+	return allocate(count);
+}
+
+static int with_cancellation(void)
+{
+	pthread_t thread;
+	int count = 1;
+	if (pthread_create(&thread, NULL, allocate_when_cancelled, &count) || pthread_join(thread, NULL))
+		return 1;
+	count = 5;
+	allocate(&count);
+	return 3;
+}
+
+static sigjmp_buf start;
+static volatile int jumps;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	siglongjmp(start, ++jumps);
+}
+
+static int with_jumps(void)
+{
+	struct itimerval each = {.it_interval = {.tv_usec = 300}, .it_value = {.tv_usec = 300}};
+	signal(SIGALRM, on_alarm);
+	sigsetjmp(start, 1);
+	if (jumps == 0)
+		setitimer(ITIMER_REAL, &each, NULL);
+	while (jumps < 100)
+		pair();
+	memset(&each, 0, sizeof each);
+	setitimer(ITIMER_REAL, &each, NULL);
+	return 3;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} cases[] = {
+	{"stdout", with_stdout_closed}, {"stdin", with_stdin_closed}, {"lowest", lowest},
+	{"stack", on_small_stack},      {"cancel", with_cancellation}, {"jump", with_jumps},
+};
+
+int main(int argc, char **argv)
+{
+	cuInit(0);
+	for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)
+		if (!strcmp(cases[i].name, argv[1]))
+			return cases[i].run();
+	return 2;
+}
