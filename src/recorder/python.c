@@ -47,26 +47,40 @@ mark_of_made(const struct python_layout *layout, uintptr_t file, uintptr_t name,
 	return mark;
 }
 
-static uint64_t guard_of_contents(const struct python_layout *layout, uintptr_t code)
+/* The file of the frame before, in the same walk: most frames stand in the file of the next one. */
+struct last_file {
+	uintptr_t file;
+	uint64_t mark; /* of a file with a plain name: what it adds to a guard; else 0 */
+};
+
+static uint64_t mark_of_file(const struct python_layout *layout, uintptr_t file)
+{
+	uint32_t state = (uint32_t)load_int(file, layout->text_state);
+	const char *text = (const char *)file + layout->text_ascii;
+	bool is_plain = state >> layout->text_ascii_bit & state >> layout->text_compact_bit & 1;
+	if (!is_plain || *text == '<')
+		return 0;
+	uint64_t end = bytes_before(text, load_pointer(file, layout->text_length));
+	return (file ^ end) * FACTOR_1 | 1;
+}
+
+static inline uint64_t guard_of_contents(const struct python_layout *layout, uintptr_t code,
+					 struct last_file *last)
 {
 	uintptr_t file = load_pointer(code, layout->code_file);
 	uintptr_t name = load_pointer(code, python_name_offset(layout));
 	uintptr_t lines = load_pointer(code, layout->code_lines);
 	uint64_t guard =
 		name ^ lines ^ (uint64_t)(uint32_t)load_int(code, layout->code_first_line) << 32;
-	uint32_t state = (uint32_t)load_int(file, layout->text_state);
-	const char *text = (const char *)file + layout->text_ascii;
-	bool is_plain = state >> layout->text_ascii_bit & state >> layout->text_compact_bit & 1;
-	if (!is_plain || *text == '<')
-		return guard + mark_of_made(layout, file, name, lines);
-	uint64_t end = bytes_before(text, load_pointer(file, layout->text_length));
-	return guard + (file ^ end) * FACTOR_1;
+	if (file != last->file)
+		*last = (struct last_file){file, mark_of_file(layout, file)};
+	return guard + (last->mark ? last->mark : mark_of_made(layout, file, name, lines));
 }
 
-static uint64_t guard_of(const struct python_layout *layout, uintptr_t code)
+static inline uint64_t guard_of(const struct python_layout *layout, uintptr_t code, struct last_file *last)
 {
 	if (layout->code_version == PYTHON_ABSENT)
-		return guard_of_contents(layout, code);
+		return guard_of_contents(layout, code, last);
 	uint64_t version = (uint32_t)load_int(code, layout->code_version);
 	return (version << 32 | (uint32_t)load_int(code, layout->code_first_line)) ^
 	       load_pointer(code, layout->code_file) ^ load_pointer(code, layout->code_lines);
@@ -83,6 +97,7 @@ static unsigned walk_objects(const struct python_layout *known, uintptr_t frame,
 {
 	const struct python_layout copy = *known, *layout = &copy;
 	unsigned count = 0;
+	struct last_file last = {.file = 0};
 	int unit = layout->minor >= LASTI_IN_UNITS_SINCE ? 2 : 1;
 	for (; frame && count < capacity; frame = load_pointer(frame, layout->frame_previous)) {
 		uintptr_t code = load_pointer(frame, layout->frame_code);
@@ -90,7 +105,7 @@ static unsigned walk_objects(const struct python_layout *known, uintptr_t frame,
 			(struct python_frame){.code = code,
 					      .lasti = load_int(frame, layout->frame_lasti) * unit,
 					      .flags = PYTHON_ENTRY,
-					      .guard = guard_of(layout, code)};
+					      .guard = guard_of(layout, code, &last)};
 	}
 	end->truncated = frame != 0;
 	return count;
@@ -111,6 +126,7 @@ static unsigned walk_frames(const struct python_layout *known, uintptr_t frame,
 {
 	const struct python_layout copy = *known, *layout = &copy;
 	unsigned count = 0;
+	struct last_file last = {.file = 0};
 	bool marks_entry = layout->frame_is_entry != PYTHON_ABSENT;
 	for (; frame; frame = load_pointer(frame, layout->frame_previous)) {
 		uintptr_t code = load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
@@ -131,7 +147,7 @@ static unsigned walk_frames(const struct python_layout *known, uintptr_t frame,
 		out->flags = owner == OWNER_GENERATOR ? PYTHON_GENERATOR : 0;
 		if (marks_entry && *(const uint8_t *)(frame + (uintptr_t)layout->frame_is_entry))
 			out->flags |= PYTHON_ENTRY;
-		out->guard = guard_of(layout, code);
+		out->guard = guard_of(layout, code, &last);
 	}
 	end->truncated = frame != 0;
 	return count;
