@@ -21,26 +21,13 @@
 #include "report/oom.h"
 #include "report/summary.h"
 #include "trace/defs.h"
+#include "trace/proc.h"
 #include "trace/sink.h"
 
 #define ARGUMENTS_MAX 64
 #define CMDLINE_BYTES 16384
 
 /* ---------- facts about the process ---------- */
-
-static size_t read_file(const char *path, char *buffer, size_t bytes)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	size_t used = 0;
-	ssize_t got;
-	while (used < bytes - 1 && (got = read(fd, buffer + used, bytes - 1 - used)) > 0)
-		used += (size_t)got;
-	close(fd);
-	buffer[used] = 0;
-	return used;
-}
 
 static bool option_is_secret(const char *option)
 {
@@ -79,7 +66,7 @@ static void tell_argument(struct session *session, const char *argument, bool *h
 static void tell_arguments(struct session *session)
 {
 	char line[CMDLINE_BYTES];
-	size_t bytes = read_file("/proc/self/cmdline", line, sizeof line);
+	size_t bytes = proc_read("/proc/self/cmdline", line, sizeof line);
 	bool hide_next = false;
 	unsigned count = 0;
 	for (size_t at = 0; at < bytes && count < ARGUMENTS_MAX; at += strlen(line + at) + 1, count++)
@@ -125,7 +112,7 @@ static bool read_torch_version(const char *library, struct text *version)
 		return false;
 	text_init_fixed(&text, path, sizeof path);
 	text_printf(&text, "%.*s/version.py", (int)(folder - library), library);
-	read_file(text_string(&text), content, sizeof content);
+	proc_read(text_string(&text), content, sizeof content);
 	const char *at = strstr(content, "__version__ = '");
 	const char *value = at ? at + strlen("__version__ = '") : "";
 	size_t length = strcspn(value, "'\n");

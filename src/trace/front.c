@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "base/version.h"
+#include "trace/proc.h"
 #include "trace/writer.h"
 #include "trace/writer_private.h"
 
@@ -22,30 +23,6 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Reads a small file of /proc; "" on failure. */
-static void read_small(const char *path, char *buffer, size_t bytes)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? 0 : read(fd, buffer, bytes - 1);
-	buffer[got > 0 ? got : 0] = 0;
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Field 22 of /proc/self/stat; the name in field 2 may hold anything, so count from its last bracket. */
-static uint64_t own_start_ticks(void)
-{
-	char stat[1024];
-	read_small("/proc/self/stat", stat, sizeof stat);
-	const char *at = strrchr(stat, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	uint64_t ticks = 0;
-	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
-		ticks = ticks * 10 + (uint64_t)(*at - '0');
-	return ticks;
-}
-
 static void header_init(struct memtrace_header *header)
 {
 	memcpy(header->magic, MEMTRACE_MAGIC, sizeof header->magic);
@@ -53,9 +30,8 @@ static void header_init(struct memtrace_header *header)
 	header->pid = (uint32_t)getpid();
 	header->start_realtime_ns = now_ns(CLOCK_REALTIME);
 	header->start_monotonic_ns = now_ns(CLOCK_MONOTONIC);
-	header->pid_start_ticks = own_start_ticks();
-	read_small("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
-	header->boot_id[strcspn(header->boot_id, "\n")] = 0;
+	header->pid_start_ticks = proc_start_ticks(header->pid);
+	proc_boot_id(header->boot_id, sizeof header->boot_id);
 	strcpy(header->producer, "memtrace " VERSION_TEXT);
 	header->live_offset = MEMTRACE_PAGE;
 	header->ring_offset = 2 * MEMTRACE_PAGE;

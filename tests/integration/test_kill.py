@@ -1,5 +1,6 @@
 """SIGKILL at any moment: the trace reads, and it holds every call that had returned."""
 
+import subprocess
 import collections
 import json
 import os
@@ -113,3 +114,18 @@ def test_report_of_a_live_process_reads_a_moment_of_it(library, tool, tmp_path):
     assert first["program"]["ended"] == "running"
     assert first["program"]["status"] is None
     assert first["trace"]["events"] <= second["trace"]["events"]
+
+
+def test_a_trace_says_whether_its_process_still_runs(library, tool, tmp_path):
+    process = subprocess.Popen(
+        [support.PROGRAMS / "counted", tmp_path / "counters", "1"],
+        env=traced.environment(tmp_path),
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout.readline() == b"ready\n"
+    while not support.traces_in(tmp_path) or not (tmp_path / "run.mtrace").read_bytes()[:8].strip(b"\0"):
+        assert process.poll() is None
+    assert support.report(tmp_path / "run.mtrace")["program"]["ended"] == "running"
+    process.kill()
+    process.communicate()
+    assert support.report(tmp_path / "run.mtrace")["program"]["ended"] == "unknown"

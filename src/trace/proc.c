@@ -1,0 +1,48 @@
+/* Owns the reading of /proc: what tells a process from another that has its pid later. */
+#include "trace/proc.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define FIELD_NAME 2
+#define FIELD_START 22
+
+size_t proc_read(const char *path, char *buffer, size_t bytes)
+{
+	size_t used = 0;
+	ssize_t got;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && used < bytes - 1 && (got = read(fd, buffer + used, bytes - 1 - used)) > 0)
+		used += (size_t)got;
+	if (fd >= 0)
+		close(fd);
+	buffer[used] = 0;
+	return used;
+}
+
+/* The name in field 2 may hold anything, so fields are counted from its last bracket. */
+uint64_t proc_start_ticks(uint32_t pid)
+{
+	char path[32], stat[1024];
+	struct text text;
+	text_init_fixed(&text, path, sizeof path);
+	text_printf(&text, "/proc/%u/stat", pid);
+	proc_read(text_string(&text), stat, sizeof stat);
+	const char *at = strrchr(stat, ')');
+	for (int field = FIELD_NAME; at && field < FIELD_START; field++)
+		at = strchr(at + 1, ' ');
+	uint64_t ticks = 0;
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		ticks = ticks * 10 + (uint64_t)(*at - '0');
+	return ticks;
+}
+
+void proc_boot_id(char *buffer, size_t bytes)
+{
+	proc_read("/proc/sys/kernel/random/boot_id", buffer, bytes);
+	buffer[strcspn(buffer, "\n")] = 0;
+}
