@@ -143,7 +143,8 @@ struct memtrace_live {
 	uint64_t in_flight;             /* tickets given up by the dump thread: never published */
 	_Alignas(64) uint64_t lost;     /* events that found no room and took no ticket */
 	uint64_t stacks_lost;           /* events whose stack is unknown because the tables were full */
-	uint64_t late;                  /* events after the trace was closed */
+	uint64_t late;                  /* events after the trace was closed; once `ended` is set, so are the
+					 * tickets from consumed to head */
 	uint64_t blind_lookups;         /* look-ups of a known name whose answer was no known function */
 	uint64_t blind_deepbind;        /* dlopen with RTLD_DEEPBIND */
 	uint64_t blind_dlmopen;         /* dlmopen into another namespace */

@@ -53,6 +53,13 @@ static void pass_over(struct trace *trace, uint64_t sequence)
 	account(trace);
 }
 
+/* Tickets that threads took while or after the last events were stored: none is in the file. */
+static uint64_t late(const struct memtrace_live *live)
+{
+	uint64_t tickets = live->ended && live->head > live->consumed ? live->head - live->consumed : 0;
+	return add_up(live->late, tickets);
+}
+
 static void fill_facts(struct trace *trace)
 {
 	struct trace_facts *facts = &trace->facts;
@@ -60,7 +67,7 @@ static void fill_facts(struct trace *trace)
 	facts->pid = trace->header.pid;
 	facts->start_realtime_ns = trace->header.start_realtime_ns;
 	facts->in_flight = live->in_flight;
-	facts->late = live->late;
+	facts->late = late(live);
 	facts->disagreements = live->disagreements;
 	facts->blind_lookups = live->blind_lookups;
 	facts->blind_deepbind = live->blind_deepbind;

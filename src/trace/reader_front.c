@@ -25,7 +25,7 @@ static void choose_tickets(struct ring *ring, const struct memtrace_live *live, 
 	ring->first = live->consumed < head ? live->consumed : head;
 	if (head - ring->first > slots)
 		ring->first = head - slots;
-	ring->count = head - ring->first;
+	ring->count = live->ended ? 0 : head - ring->first; /* after the end: late (reader.c) */
 }
 
 static int copy_ring(struct trace *trace)

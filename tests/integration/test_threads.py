@@ -4,6 +4,7 @@ what is allocated was free, although addresses go round between threads all the 
 import json
 import os
 import re
+import struct
 import subprocess
 
 import support
@@ -94,3 +95,23 @@ def test_what_far_too_many_threads_lose_is_counted(library, tool, tmp_path):
     if not trace["lost"]:
         assert traced.balance(run.report) == traced.SOUND
         assert traced.figures(run.report)[2] == told["live_bytes"]
+
+
+def test_what_threads_do_while_the_process_ends_is_recorded_or_counted_as_late(
+    library, tool, tmp_path
+):
+    """A call that had returned stands in the trace, or in the count of what came after its end."""
+    for attempt in range(5):
+        folder = tmp_path / str(attempt)
+        run = traced.run(folder, "counted", folder / "page", 4, "exit", MEMTRACE_SUMMARY="file")
+        assert (run.status, run.stdout) == (0, "ready\n"), run.stderr
+        returned = sum(sum(counts[1:3]) for counts in counters(folder / "page"))
+        trace = run.report["trace"]
+        assert run.report["program"]["ended"] == "exit"
+        recorded = sum(trace[key] for key in ("events", "lost", "in_flight", "late"))
+        assert returned <= recorded <= returned + 4, trace
+        assert trace["in_flight"] <= 4
+
+
+def counters(page):
+    return struct.iter_unpack("QQQQ", page.read_bytes()[: 4 * 32])
