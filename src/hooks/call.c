@@ -3,7 +3,11 @@
 #include "hooks/call.h"
 
 #include <cuda.h>
+#include <link.h>
+#include <string.h>
 
+#include "hooks/lookup.h"
+#include "recorder/elf.h"
 #include "recorder/record.h"
 #include "recorder/thread.h"
 
@@ -23,7 +27,23 @@ static bool outermost_is_gone(const void *frame)
 	       return_address(thread_self.outermost) != thread_self.outermost_return;
 }
 
-void call_open(struct call *call, const void *frame)
+static bool is_part_of_cuda(const struct link_map *object)
+{
+	const char *slash = strrchr(object->l_name, '/');
+	const char *name = slash ? slash + 1 : object->l_name;
+	return !strncmp(name, "libcuda.", 8) || !strncmp(name, "libcudart", 9);
+}
+
+/* The runtime calls the driver, and another interposer may do so in its own way, also by a jump, which returns to
+ * us: all are parts of the outer call. */
+static bool outermost_made(const void *frame)
+{
+	const struct link_map *caller = elf_object_of(return_address(frame));
+	return !caller || lookup_is_own(return_address(frame)) || is_part_of_cuda(caller) ||
+	       caller == elf_object_of(thread_self.outermost_real);
+}
+
+void call_open(struct call *call, const void *frame, const void *real)
 {
 	call->frame = frame;
 	call->ticket = UINT64_MAX;
@@ -33,9 +53,10 @@ void call_open(struct call *call, const void *frame)
 	if (thread_self.depth && outermost_is_gone(frame))
 		thread_self.depth = 0;
 	call->depth = thread_self.depth;
-	call->is_outermost = call->depth == 0;
-	if (call->is_outermost) {
+	call->is_outermost = call->depth == 0 || !outermost_made(frame);
+	if (call->depth == 0) {
 		thread_self.outermost = frame;
+		thread_self.outermost_real = real;
 		thread_self.outermost_return = return_address(frame);
 	}
 	thread_self.depth = call->depth + 1;

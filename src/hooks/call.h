@@ -20,8 +20,10 @@ struct call {
 	bool is_outermost;
 };
 
-/* Opens and closes a traced call on this thread; close runs also when an exception passes. */
-void call_open(struct call *, const void *frame);
+/* Opens and closes a traced call on this thread, which goes on to `real`; close runs also when an exception
+ * passes. A call inside another is a part of it, if CUDA makes it; if not (a signal handler came in between), it
+ * is the program's own and counts as outermost. */
+void call_open(struct call *, const void *frame, const void *real);
 void call_close(struct call *);
 
 /* Memory was asked for: records alloc, or oom or failed as the status says. `bytes` as asked of this API;

@@ -59,7 +59,7 @@ static inline void call_returned(struct call *call, int status)
 		if (!real)                                                                                       \
 			return missing;                                                                          \
 		struct call call __attribute__((cleanup(call_close)));                                           \
-		call_open(&call, __builtin_frame_address(0));                                                    \
+		call_open(&call, __builtin_frame_address(0), (const void *)real);                                \
 		if (note_runs_before(when, &call))                                                               \
 			CALL_##when##_NOTE(note, arguments);                                                     \
 		result status = real arguments;                                                                  \

@@ -12,6 +12,7 @@ struct thread_self {
 	uint32_t depth;       /* traced calls that are open on this thread: only the outermost is noted */
 	const void *outermost; /* its frame, and where it returns to: tells whether it is still open */
 	const void *outermost_return;
+	const void *outermost_real; /* the function that it forwards to */
 	const void *told_inside; /* the outermost call inside which another has told what both mean */
 	const void *busy_frame; /* where it became so: a call at or above has been left by longjmp */
 	uint32_t busy;        /* inside the recorder: whatever happens now is ours, or a signal handler's */

@@ -266,6 +266,17 @@ def test_a_call_that_is_left_otherwise_leaves_the_thread_recording(library, tool
     assert [event["bytes"] for event in support.dump(run.trace)] == [1000, 2000, 3000]
 
 
+def test_what_a_signal_handler_allocates_inside_a_call_is_the_program_s_own(
+    library, tool, tmp_path
+):
+    run = traced.run(tmp_path, "guest", "handler", cuda=THROWING)
+    assert run.status == 0, run.stdout + run.stderr
+    events = [(event["what"], event["bytes"]) for event in support.dump(run.trace)]
+    assert [what for what, _ in events] == ["alloc", "free", "alloc", "alloc"]
+    assert [size for what, size in events if what == "alloc"] == [5000, 1, 2000]
+    assert run.report["trace"]["complete"] is True
+
+
 def test_the_program_prints_the_same_with_and_without_us(library, simgpu, tmp_path):
     plain = traced.run(tmp_path / "plain", "guest", "asks", cuda=support.SIMGPU, preload=False)
     run = traced.run(tmp_path / "traced", "guest", "asks", cuda=support.SIMGPU)

@@ -1,19 +1,20 @@
 /* What a program may do that a careless tracer breaks. It is not linked with CUDA.
  *
  *   guest default NAME
- *   guest weak|reopen|errno|throw|jump|asks
+ *   guest weak|reopen|errno|throw|jump|handler|asks
  *   guest open LIBRARY now|deepbind|new
  *   guest outer|frees LIBRARY
  *
  * default looks NAME up in the whole process, beyond itself and in the program; weak refers weakly
  * to functions of CUDA and calls those that are there; reopen opens the driver, uses it and closes
  * it, again and again; errno prints it after calls; throw and jump leave a call of the driver by an
- * exception or by longjmp; asks allocates nothing; open opens LIBRARY by dlopen, with RTLD_DEEPBIND
- * or in a new namespace; outer has LIBRARY open another by its own RUNPATH; frees has it free
- * memory in its destructor. */
+ * exception or by longjmp; handler allocates in a signal handler that interrupts the driver; asks
+ * allocates nothing; open opens LIBRARY by dlopen, with RTLD_DEEPBIND or in a new namespace; outer
+ * has LIBRARY open another by its own RUNPATH; frees has it free memory in its destructor. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,6 +240,33 @@ static int leave_by_jump(char **words)
 	return leave_calls(jump);
 }
 
+/* ---------- a signal during a call ---------- */
+
+static void *interrupted_driver;
+
+static void allocate_in_handler(int signal)
+{
+	uint64_t address = allocate_in(interrupted_driver, 5000);
+	(void)signal;
+	must("a free", !((free_function *)dlsym(interrupted_driver, "cuMemFree_v2"))(address));
+}
+
+static void interrupt(void)
+{
+	raise(SIGUSR1);
+}
+
+static int allocate_in_handlers(char **words)
+{
+	(void)words;
+	interrupted_driver = open_driver(0);
+	signal(SIGUSR1, allocate_in_handler);
+	*(void (**)(void))dlsym(interrupted_driver, "throwing_callback") = interrupt;
+	allocate_in(interrupted_driver, 1);
+	allocate_in(interrupted_driver, 2000);
+	return 0;
+}
+
 /* ---------- asking only ---------- */
 
 static int ask(char **words)
@@ -278,6 +306,7 @@ static const struct {
 	{"errno", 0, keep_errno},
 	{"throw", 0, leave_by_exception},
 	{"jump", 0, leave_by_jump},
+	{"handler", 0, allocate_in_handlers},
 	{"asks", 0, ask},
 };
 
