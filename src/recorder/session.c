@@ -192,23 +192,27 @@ static void start_undisturbed(struct anchor *anchor)
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* The first event of a process starts it; others that come meanwhile wait for at most a second: if it is not there
- * by then, it never will be. */
-static struct session *start_or_wait(struct anchor *anchor)
+/* For at most a second: if it is not there by then, it never will be. Never on the thread that starts. */
+static void wait_for_start(struct anchor *anchor)
+{
+	uint64_t until = monotonic_ns() + START_WAIT_NS;
+	while (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING && monotonic_ns() < until)
+		sched_yield();
+	uint32_t state = ANCHOR_STARTING;
+	if (__atomic_compare_exchange_n(&anchor->state, &state, ANCHOR_OFF, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		say("the start of the recording did not end within a second; nothing is recorded");
+}
+
+/* The first event of a process starts it; others that come meanwhile wait. */
+static void start_or_wait(struct anchor *anchor)
 {
 	uint32_t state = ANCHOR_NONE;
 	if (__atomic_compare_exchange_n(&anchor->state, &state, ANCHOR_STARTING, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
 		start_undisturbed(anchor);
-		return session_current();
+		return;
 	}
-	uint64_t until = monotonic_ns() + START_WAIT_NS;
-	while (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING && monotonic_ns() < until)
-		sched_yield();
-	state = ANCHOR_STARTING;
-	if (__atomic_compare_exchange_n(&anchor->state, &state, ANCHOR_OFF, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		say("the start of the recording did not end within a second; nothing is recorded");
-	return session_current();
+	wait_for_start(anchor);
 }
 
 struct session *session_get(bool may_start)
@@ -225,7 +229,10 @@ struct session *session_get(bool may_start)
 	case ANCHOR_OFF:
 		return NULL;
 	default:
-		return may_start ? start_or_wait(anchor) : NULL;
+		if (!may_start)
+			return NULL;
+		start_or_wait(anchor);
+		return session_get(false); /* it may be over already */
 	}
 }
 
@@ -235,6 +242,8 @@ struct session *session_end(void)
 {
 	struct anchor *anchor = __atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE);
 	uint32_t ready = ANCHOR_READY;
+	if (anchor && __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING)
+		wait_for_start(anchor); /* by another thread: signals are blocked on the one that starts */
 	if (!anchor || __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) != ANCHOR_READY || anchor->pid != getpid())
 		return NULL;
 	if (!__atomic_compare_exchange_n(&anchor->state, &ready, ANCHOR_OVER, false, __ATOMIC_ACQ_REL,
