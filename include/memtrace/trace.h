@@ -131,7 +131,14 @@ struct memtrace_header {
 	uint64_t times_offset; /* the times column of the events window, from events_offset */
 	uint64_t chunks_offset;
 	uint64_t end_offset; /* end of the last complete chunk; chunks_offset when there is none */
+	char front_path[256]; /* "", or where the front is, zero-terminated: see below */
 };
+
+/* A front elsewhere. On a file system where a shared mapping does not survive the process (network, FUSE) the front
+ * is the content of another file, on the machine that made the trace: with the same offsets, and a header that is
+ * equal but for end_offset. The trace itself has a copy of the header page and of the live page, made after each
+ * chunk, and nothing up to chunks_offset. At a normal end everything is in chunks, front_path is "" and the other file
+ * is removed. When that file is gone otherwise (another machine), what came after the last chunk is lost. */
 
 /* At live_offset, one page. Counters that the process keeps current; each on a cache line of its writers. */
 struct memtrace_live {

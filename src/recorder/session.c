@@ -67,6 +67,18 @@ static void say_cannot_start(const char *path, int error)
 	say(text_string(&text));
 }
 
+static void say_front_is_elsewhere(const char *path, const char *front_path)
+{
+	char buffer[1000];
+	struct text text;
+	text_init_fixed(&text, buffer, sizeof buffer);
+	text_add_escaped(&text, path);
+	text_add(&text, " is on a file system that cannot be mapped; until the end the newest events are in ");
+	text_add_escaped(&text, front_path);
+	text_add(&text, ", which must be there to read the trace if the program is killed");
+	say(text_string(&text));
+}
+
 /* The summary of an earlier run makes a name taken too. */
 static bool summary_exists(const char *base)
 {
@@ -97,6 +109,8 @@ static int create_trace(struct session *session)
 	}
 	if (error)
 		say_cannot_start(path, error);
+	else if (*session->writer.header->front_path)
+		say_front_is_elsewhere(path, session->writer.header->front_path);
 	return error;
 }
 

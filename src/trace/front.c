@@ -2,6 +2,7 @@
  * readable before the file is seen under its name by anyone who waits for events. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 #include <zstd.h>
 
 #include "base/version.h"
+#include "trace/front_place.h"
 #include "trace/proc.h"
 #include "trace/writer.h"
 #include "trace/writer_private.h"
@@ -76,26 +78,102 @@ static int compressor_create(struct writer *writer)
 	return writer->zstd ? 0 : -ENOMEM;
 }
 
-static int front_map(struct writer *writer, const struct memtrace_header *header)
+/* ---------- a front elsewhere ---------- */
+
+static bool is_elsewhere(const struct writer *writer)
+{
+	return writer->front_sink.fd >= 0;
+}
+
+/* Header and live page, as they are, but for the place of the front. */
+static int write_head(struct writer *writer, const char *front_path)
+{
+	char pages[2 * MEMTRACE_PAGE];
+	struct memtrace_header *header = (void *)pages;
+	memcpy(pages, writer->front, sizeof pages);
+	memset(header->front_path, 0, sizeof header->front_path);
+	strcpy(header->front_path, front_path);
+	return sink_write(&writer->sink, pages, sizeof pages, 0);
+}
+
+int front_copy_out(struct writer *writer)
+{
+	return is_elsewhere(writer) ? write_head(writer, writer->header->front_path) : 0;
+}
+
+int front_leave(struct writer *writer)
+{
+	int error = is_elsewhere(writer) ? write_head(writer, "") : 0;
+	if (!error && is_elsewhere(writer))
+		front_place_remove(&writer->front_sink, writer->header->front_path);
+	return error;
+}
+
+/* ---------- the mapping ---------- */
+
+static int map_from(struct writer *writer, int fd)
+{
+	void *front = mmap(NULL, writer->front_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (front == MAP_FAILED)
+		return -errno;
+	writer->front = front;
+	return 0;
+}
+
+static int map_own(struct writer *writer)
+{
+	if (front_place_is_remote(writer->sink.fd))
+		return -ENODEV;
+	int error = sink_reserve(&writer->sink, 0, writer->front_bytes);
+	return error ? error : map_from(writer, writer->sink.fd);
+}
+
+static int map_elsewhere(struct writer *writer, struct memtrace_header *header)
+{
+	if (ftruncate(writer->sink.fd, 0)) /* what could be reserved before the mapping failed */
+		return -errno;
+	int error = front_place_create(&writer->front_sink, header->front_path, sizeof header->front_path,
+				       writer->front_bytes);
+	return error ? error : map_from(writer, writer->front_sink.fd);
+}
+
+static int front_map(struct writer *writer, struct memtrace_header *header)
 {
 	writer->front_bytes = header->chunks_offset;
-	int error = sink_reserve(&writer->sink, 0, writer->front_bytes);
-	if (error)
-		return error;
-	writer->front = mmap(NULL, writer->front_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-			     writer->sink.fd, 0);
-	if (writer->front == MAP_FAILED) {
-		writer->front = NULL;
-		return -errno;
-	}
-	madvise(writer->front, writer->front_bytes, MADV_DONTFORK);
-	return 0;
+	int error = map_own(writer);
+	if (front_place_cannot(error))
+		error = map_elsewhere(writer, header);
+	if (!error)
+		madvise(writer->front, writer->front_bytes, MADV_DONTFORK);
+	return error;
+}
+
+static void undo(struct writer *writer, const char *path, const struct memtrace_header *header)
+{
+	unlink(path);
+	if (writer->front)
+		munmap(writer->front, writer->front_bytes);
+	if (is_elsewhere(writer))
+		front_place_remove(&writer->front_sink, header->front_path);
+	sink_close(&writer->front_sink);
+	sink_close(&writer->sink);
+}
+
+static void front_begin(struct writer *writer, const struct memtrace_header *header)
+{
+	front_locate(writer, header);
+	writer->live->status = -1;
+	writer->halves[0]->order = writer->half_order = 1;
+	__atomic_store_n(&writer->halves[0]->state, 1, __ATOMIC_RELEASE);
+	rows_encoder_reset(&writer->encoder, 0, 0);
+	memcpy(writer->header, header, sizeof *header);
 }
 
 int writer_create(struct writer *writer, const char *path)
 {
 	struct memtrace_header header = { .pid = 0 };
 	memset(writer, 0, sizeof *writer);
+	writer->front_sink.fd = -1;
 	int error = sink_create(&writer->sink, path);
 	if (error)
 		return error;
@@ -103,18 +181,11 @@ int writer_create(struct writer *writer, const char *path)
 	error = front_map(writer, &header);
 	if (!error)
 		error = compressor_create(writer);
-	if (error) {
-		unlink(path);
-		if (writer->front)
-			munmap(writer->front, writer->front_bytes);
-		sink_close(&writer->sink);
-		return error;
+	if (!error) {
+		front_begin(writer, &header);
+		error = front_copy_out(writer);
 	}
-	front_locate(writer, &header);
-	writer->live->status = -1;
-	writer->halves[0]->order = writer->half_order = 1;
-	__atomic_store_n(&writer->halves[0]->state, 1, __ATOMIC_RELEASE);
-	rows_encoder_reset(&writer->encoder, 0, 0);
-	memcpy(writer->header, &header, sizeof header);
-	return 0;
+	if (error)
+		undo(writer, path, &header);
+	return error;
 }

@@ -129,6 +129,8 @@ void trace_close(struct trace *trace)
 		return;
 	if (trace->fd >= 0)
 		close(trace->fd);
+	if (trace->front_fd >= 0)
+		close(trace->front_fd);
 	chunks_release(trace);
 	defs_release(trace->defs);
 	free(trace->window.rows);

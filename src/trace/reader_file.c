@@ -52,7 +52,7 @@ static const char *refused_kind(mode_t mode)
 int file_open(struct trace *trace, const char *path, struct text *why)
 {
 	struct stat about;
-	trace->fd = -1;
+	trace->fd = trace->front_fd = -1;
 	trace->path = strdup(path);
 	if (!trace->path) {
 		text_add(why, "out of memory");
@@ -76,9 +76,11 @@ int file_open(struct trace *trace, const char *path, struct text *why)
 size_t file_read(const struct trace *trace, void *buffer, size_t bytes, uint64_t offset)
 {
 	size_t done = 0;
+	bool is_elsewhere = trace->front_fd >= 0 && offset < trace->header.chunks_offset;
+	int fd = is_elsewhere ? trace->front_fd : trace->fd;
 	errno = 0;
 	while (done < bytes && offset + done <= INT64_MAX) {
-		ssize_t got = pread(trace->fd, (char *)buffer + done, bytes - done,
+		ssize_t got = pread(fd, (char *)buffer + done, bytes - done,
 				    (off_t)(offset + done));
 		if (got > 0)
 			done += (size_t)got;
@@ -132,7 +134,7 @@ static bool is_in_front(const struct memtrace_header *header, uint64_t offset, u
 }
 
 /* The first field that cannot be right, NULL if all can. */
-static const char *impossible_field(const struct memtrace_header *header)
+const char *header_impossible_field(const struct memtrace_header *header)
 {
 	const uint64_t slots = header->ring_slots;
 	if (header->chunks_offset < MEMTRACE_PAGE || header->chunks_offset > FRONT_MAX ||
@@ -166,7 +168,7 @@ static int check_header(const struct trace *trace, size_t bytes, struct text *wh
 		return refuse(trace, why, "is cut off inside its header; copy it again");
 	if (trace->header.version != MEMTRACE_VERSION)
 		return refuse_version(trace, why);
-	const char *field = impossible_field(&trace->header);
+	const char *field = header_impossible_field(&trace->header);
 	if (!field)
 		return 0;
 	refuse(trace, why, "its header is damaged (");
@@ -179,5 +181,8 @@ int header_read(struct trace *trace, struct text *why)
 	size_t bytes = file_read(trace, &trace->header, sizeof trace->header, 0);
 	trace->header.boot_id[sizeof trace->header.boot_id - 1] = 0;
 	trace->header.producer[sizeof trace->header.producer - 1] = 0;
-	return check_header(trace, bytes, why);
+	if (check_header(trace, bytes, why))
+		return -1;
+	elsewhere_open(trace);
+	return 0;
 }

@@ -19,10 +19,10 @@ static void read_live(struct trace *trace)
 
 /* ---------- ring ---------- */
 
-static void choose_tickets(struct ring *ring, const struct memtrace_live *live, uint64_t slots)
+static void choose_tickets(struct ring *ring, const struct memtrace_live *live, uint64_t slots, bool is_gone)
 {
 	uint64_t head = live->head < SEQUENCE_MAX ? live->head : SEQUENCE_MAX;
-	ring->first = live->consumed < head ? live->consumed : head;
+	ring->first = live->consumed < head && !is_gone ? live->consumed : head;
 	if (head - ring->first > slots)
 		ring->first = head - slots;
 	ring->count = live->ended ? 0 : head - ring->first; /* after the end: late (reader.c) */
@@ -33,7 +33,7 @@ static int copy_ring(struct trace *trace)
 	struct ring *ring = &trace->ring;
 	const uint64_t slots = trace->header.ring_slots, slot_bytes = sizeof *ring->slots;
 	read_live(trace);
-	choose_tickets(ring, &trace->live, slots);
+	choose_tickets(ring, &trace->live, slots, trace->front_is_gone);
 	ring->slots = malloc(ring->count * slot_bytes + 1);
 	if (!ring->slots)
 		return -ENOMEM;

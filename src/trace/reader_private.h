@@ -45,6 +45,8 @@ enum source { SOURCE_CHUNKS, SOURCE_WINDOW, SOURCE_RING, SOURCE_NONE };
 struct trace {
 	char *path;
 	int fd;
+	int front_fd; /* of a front elsewhere, else -1 */
+	bool front_is_gone;
 	struct memtrace_header header; /* checked */
 	struct memtrace_live live;
 	struct trace_facts facts;
@@ -69,6 +71,11 @@ int file_open(struct trace *, const char *path, struct text *why);
 /* What was read; the rest is zeroed, and errno says why there is one: 0, the file ends. */
 size_t file_read(const struct trace *, void *buffer, size_t bytes, uint64_t offset);
 int header_read(struct trace *, struct text *why);
+
+/* reader_elsewhere.c: finds the front that the header names and takes its header. */
+void elsewhere_open(struct trace *);
+/* Is every offset of this header safe to use? NULL, or the name of a field that cannot be right. */
+const char *header_impossible_field(const struct memtrace_header *);
 
 /* reader_front.c: 0 or -ENOMEM. */
 int front_copy(struct trace *);

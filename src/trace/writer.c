@@ -47,7 +47,7 @@ static int chunk_append(struct writer *writer, struct memtrace_chunk *chunk, con
 		return error;
 	end = (end + sizeof *chunk + stored_bytes + 7) & ~UINT64_C(7);
 	__atomic_store_n(&writer->header->end_offset, end, __ATOMIC_RELEASE);
-	return 0;
+	return front_copy_out(writer);
 }
 
 /* The descriptor is someone else's by now: pages of our own with the same content take the window's place. */
@@ -65,11 +65,12 @@ static void window_detach(char *at, size_t bytes)
 static void writing_failed(struct writer *writer, int error)
 {
 	const struct memtrace_header *header = writer->header;
+	const struct sink *source = writer->front_sink.fd >= 0 ? &writer->front_sink : &writer->sink;
 	char *at = writer->front + header->definitions_offset;
 	writer->error = error;
 	writer->live->write_errno = -error;
-	if (sink_is_ours(&writer->sink))
-		mmap(at, header->definitions_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, writer->sink.fd,
+	if (sink_is_ours(source))
+		mmap(at, header->definitions_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, source->fd,
 		     (off_t)header->definitions_offset);
 	else
 		window_detach(at, header->definitions_bytes);
@@ -207,7 +208,7 @@ static void give_front_back(struct writer *writer)
 	uint64_t bytes = writer->front_bytes - from;
 	void *placed = mmap(writer->front + from, bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-	if (placed == writer->front + from)
+	if (placed == writer->front + from && writer->front_sink.fd < 0)
 		sink_punch(&writer->sink, from, bytes);
 }
 
@@ -230,7 +231,7 @@ void writer_finish(struct writer *writer, enum memtrace_ended how, int status, u
 	live->status = status;
 	live->end_time_ns = end_time_ns;
 	__atomic_store_n(&live->ended, how, __ATOMIC_RELEASE);
-	if (!error)
+	if (!error && !front_leave(writer))
 		give_front_back(writer);
 }
 

@@ -19,6 +19,7 @@
 
 struct writer {
 	struct sink sink;
+	struct sink front_sink; /* where the front is mapped from; fd -1: from the trace itself */
 	char *front; /* mapped, shared; DONTFORK */
 	uint64_t front_bytes;
 	struct memtrace_header *header;
@@ -40,8 +41,8 @@ struct writer {
 	int error;         /* -errno of the first failed write: events are no longer stored */
 };
 
-/* Makes `path` (which must not exist) with a complete, readable front. 0 or -errno; on failure nothing of it is
- * left. Takes the process's facts for the header itself. */
+/* Makes `path` (which must not exist) with a complete, readable front; where it is, if not in the trace, is in the
+ * header's front_path. 0 or -errno; on failure nothing of it is left. Takes the process's facts for the header. */
 int writer_create(struct writer *, const char *path);
 
 /* Appends a definition record to the open half. 0, or -EAGAIN when both halves are full: the caller may wait for
