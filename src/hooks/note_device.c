@@ -68,6 +68,22 @@ void note_cuStreamBeginCapture(struct call *call, CUstream stream, CUstreamCaptu
 	note_capture(call, stream, true);
 }
 
+void note_cuStreamBeginCapture_v1(struct call *call, CUstream stream)
+{
+	note_capture(call, stream, true);
+}
+
+void note_cuStreamBeginCaptureToGraph(struct call *call, CUstream stream, CUgraph graph, const CUgraphNode *after,
+				      const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode)
+{
+	(void)graph;
+	(void)after;
+	(void)edges;
+	(void)count;
+	(void)mode;
+	note_capture(call, stream, true);
+}
+
 void note_cuStreamEndCapture(struct call *call, CUstream stream, CUgraph *graph)
 {
 	(void)graph;
@@ -76,6 +92,18 @@ void note_cuStreamEndCapture(struct call *call, CUstream stream, CUgraph *graph)
 
 void note_cudaStreamBeginCapture(struct call *call, cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
+	(void)mode;
+	note_capture(call, stream, true);
+}
+
+void note_cudaStreamBeginCaptureToGraph(struct call *call, cudaStream_t stream, cudaGraph_t graph,
+					const cudaGraphNode_t *after, const cudaGraphEdgeData *edges, size_t count,
+					enum cudaStreamCaptureMode mode)
+{
+	(void)graph;
+	(void)after;
+	(void)edges;
+	(void)count;
 	(void)mode;
 	note_capture(call, stream, true);
 }

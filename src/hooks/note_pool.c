@@ -126,6 +126,26 @@ void note_cuDeviceGetMemPool(struct call *call, CUmemoryPool *pool, CUdevice dev
 		note_pool(call, MEMTRACE_POOL_CREATE, (uint8_t)device, *pool, 0, 2);
 }
 
+static void note_pool_of_location(struct call *call, const CUmemoryPool *pool, const CUmemLocation *location,
+				  uint64_t extra)
+{
+	if (!call->status)
+		note_pool(call, MEMTRACE_POOL_CREATE, device_of_location(location->type, location->id), *pool, 0, extra);
+}
+
+void note_cuMemGetDefaultMemPool(struct call *call, CUmemoryPool *pool, CUmemLocation *location,
+				 CUmemAllocationType type)
+{
+	(void)type;
+	note_pool_of_location(call, pool, location, 1);
+}
+
+void note_cuMemGetMemPool(struct call *call, CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+	(void)type;
+	note_pool_of_location(call, pool, location, 2);
+}
+
 void note_cuDeviceSetMemPool(struct call *call, CUdevice device, CUmemoryPool pool)
 {
 	note_pool(call, MEMTRACE_POOL_CREATE, (uint8_t)device, pool, 0, 2);
@@ -134,8 +154,7 @@ void note_cuDeviceSetMemPool(struct call *call, CUdevice device, CUmemoryPool po
 void note_cuMemSetMemPool(struct call *call, CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
 	(void)type;
-	if (!call->status)
-		note_pool(call, MEMTRACE_POOL_CREATE, device_of_location(location->type, location->id), pool, 0, 2);
+	note_pool_of_location(call, &pool, location, 2);
 }
 
 /* Of another process: nothing is allocated from it here, only pointers into it come in. */
@@ -197,13 +216,30 @@ void note_cudaDeviceSetMemPool(struct call *call, int device, cudaMemPool_t pool
 	note_cuDeviceSetMemPool(call, device, pool);
 }
 
+static CUmemLocation driver_location(const struct cudaMemLocation *location)
+{
+	return (CUmemLocation){ .type = (CUmemLocationType)location->type, .id = location->id };
+}
+
+void note_cudaMemGetDefaultMemPool(struct call *call, cudaMemPool_t *pool, struct cudaMemLocation *location,
+				   enum cudaMemAllocationType type)
+{
+	CUmemLocation same = driver_location(location);
+	note_cuMemGetDefaultMemPool(call, pool, &same, (CUmemAllocationType)type);
+}
+
+void note_cudaMemGetMemPool(struct call *call, cudaMemPool_t *pool, struct cudaMemLocation *location,
+			    enum cudaMemAllocationType type)
+{
+	CUmemLocation same = driver_location(location);
+	note_cuMemGetMemPool(call, pool, &same, (CUmemAllocationType)type);
+}
+
 void note_cudaMemSetMemPool(struct call *call, struct cudaMemLocation *location, enum cudaMemAllocationType type,
 			    cudaMemPool_t pool)
 {
-	(void)type;
-	if (!call->status)
-		note_pool(call, MEMTRACE_POOL_CREATE,
-			  device_of_location((CUmemLocationType)location->type, location->id), pool, 0, 2);
+	CUmemLocation same = driver_location(location);
+	note_cuMemSetMemPool(call, &same, (CUmemAllocationType)type, pool);
 }
 
 void note_cudaMemPoolImportFromShareableHandle(struct call *call, cudaMemPool_t *pool, void *shared,

@@ -24,7 +24,7 @@
 
 #define RUNTIME_ADD_NODE_VERSION     (CUDART_VERSION >= 13000 ? 12030 : 12020)
 #if CUDART_VERSION >= 13000
-#define RUNTIME_DRIVER_ENTRIES_13(X) X(cuMemSetMemPool, 0)
+#define RUNTIME_DRIVER_ENTRIES_13(X) X(cuMemGetDefaultMemPool, 0) X(cuMemGetMemPool, 0) X(cuMemSetMemPool, 0)
 #else
 #define RUNTIME_DRIVER_ENTRIES_13(X)
 #endif

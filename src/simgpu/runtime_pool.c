@@ -113,6 +113,20 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep_bytes)
 }
 
 #if CUDART_VERSION >= 13000
+cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
+				     enum cudaMemAllocationType type)
+{
+	RUNTIME_CALL(cuMemGetDefaultMemPool, (CUmemoryPool *)pool, (CUmemLocation *)(void *)location,
+		     (CUmemAllocationType)type);
+}
+
+cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
+			      enum cudaMemAllocationType type)
+{
+	RUNTIME_CALL(cuMemGetMemPool, (CUmemoryPool *)pool, (CUmemLocation *)(void *)location,
+		     (CUmemAllocationType)type);
+}
+
 cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location, enum cudaMemAllocationType type,
 			      cudaMemPool_t pool)
 {

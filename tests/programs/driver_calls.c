@@ -447,6 +447,30 @@ static void expect_capture(uint64_t begins)
 CAPTURE()
 CAPTURE(_ptsz)
 
+#define CAPTURE_OTHERWISE(twin)                                                                      \
+	static void end_capture##twin(void)                                                          \
+	{                                                                                            \
+		CUgraph graph;                                                                       \
+		expect_capture(1);                                                                   \
+		CALL(call_cuStreamEndCapture##twin(stream, &graph));                                 \
+		expect_capture(0);                                                                   \
+	}                                                                                            \
+	void case_cuStreamBeginCapture##twin(void)                                                   \
+	{                                                                                            \
+		CALL(call_cuStreamBeginCapture##twin(stream));                                       \
+		end_capture##twin();                                                                 \
+	}                                                                                            \
+	void case_cuStreamBeginCaptureToGraph##twin(void)                                            \
+	{                                                                                            \
+		CUgraph graph;                                                                       \
+		CALL(HELPER(cuGraphCreate)(&graph, 0));                                              \
+		CALL(call_cuStreamBeginCaptureToGraph##twin(stream, graph, NULL, NULL, 0,            \
+							    CU_STREAM_CAPTURE_MODE_RELAXED));        \
+		end_capture##twin();                                                                 \
+	}
+CAPTURE_OTHERWISE()
+CAPTURE_OTHERWISE(_ptsz)
+
 /* ---------- look-ups ---------- */
 
 static void use_found(void *alloc, void *release)

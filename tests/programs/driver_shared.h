@@ -171,6 +171,22 @@ void case_cuMemPoolImportPointer(void)
 	case_cuMemPoolExportPointer();
 }
 
+void case_cuMemGetDefaultMemPool(void)
+{
+	CUmemoryPool pool;
+	CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1};
+	CALL(call_cuMemGetDefaultMemPool(&pool, &location, CU_MEM_ALLOCATION_TYPE_PINNED));
+	expect_pool(pool, 1, 1);
+}
+
+void case_cuMemGetMemPool(void)
+{
+	CUmemoryPool pool;
+	CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1};
+	CALL(call_cuMemGetMemPool(&pool, &location, CU_MEM_ALLOCATION_TYPE_PINNED));
+	expect_pool(pool, 1, 2);
+}
+
 void case_cuMemSetMemPool(void)
 {
 	CUmemoryPool pool = create_pool(1);

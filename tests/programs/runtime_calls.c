@@ -378,6 +378,20 @@ static void expect_capture(uint64_t begins)
 CAPTURE()
 CAPTURE(_ptsz)
 
+#define CAPTURE_TO_GRAPH(twin)                                                                       \
+	void case_cudaStreamBeginCaptureToGraph##twin(void)                                          \
+	{                                                                                            \
+		cudaGraph_t graph;                                                                   \
+		CALL(HELPER(cudaGraphCreate)(&graph, 0));                                             \
+		CALL(RT(cudaStreamBeginCaptureToGraph##twin)(stream, graph, NULL, NULL, 0,           \
+							     cudaStreamCaptureModeRelaxed));         \
+		expect_capture(1);                                                                   \
+		CALL(RT(cudaStreamEndCapture##twin)(stream, &graph));                                \
+		expect_capture(0);                                                                   \
+	}
+CAPTURE_TO_GRAPH()
+CAPTURE_TO_GRAPH(_ptsz)
+
 /* ---------- entry points of the driver ---------- */
 
 typedef cudaError_t getter(const void *call, const char *name, void **function,

@@ -63,6 +63,22 @@ void case_cudaMemPoolImportPointer(void)
 	case_cudaMemPoolExportPointer();
 }
 
+void case_cudaMemGetDefaultMemPool(void)
+{
+	cudaMemPool_t pool;
+	struct cudaMemLocation location = {.type = cudaMemLocationTypeDevice, .id = 1};
+	CALL(RT(cudaMemGetDefaultMemPool)(&pool, &location, cudaMemAllocationTypePinned));
+	expect_pool(pool, 1, 1);
+}
+
+void case_cudaMemGetMemPool(void)
+{
+	cudaMemPool_t pool;
+	struct cudaMemLocation location = {.type = cudaMemLocationTypeDevice, .id = 1};
+	CALL(RT(cudaMemGetMemPool)(&pool, &location, cudaMemAllocationTypePinned));
+	expect_pool(pool, 1, 2);
+}
+
 void case_cudaMemSetMemPool(void)
 {
 	cudaMemPool_t pool = create_pool(1);
