@@ -248,6 +248,24 @@ def test_ways_past_us_are_told(library, tool, tmp_path, flag, what):
     assert [(blind["what"], blind["count"]) for blind in run.report["blind"]] == [(what, 1)]
 
 
+OLD_SPELLING = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+address = ctypes.c_uint64()
+print(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096)))
+print(cuda.cuMemAlloc(ctypes.byref(ctypes.c_uint32()), 4096))
+"""
+
+
+def test_a_spelling_of_old_that_is_looked_up_is_told(library, tool, tmp_path):
+    """cuMemAlloc with 32-bit sizes, from before CUDA 3.2: its arguments are not those of the table."""
+    run = traced.run(tmp_path, str(support.PYTHON), "-c", OLD_SPELLING)
+    assert (run.status, run.stdout) == (0, "0\n2\n"), run.stderr
+    assert traced.figures(run.report) == (1, 0, 4096)
+    assert [(blind["what"], blind["count"]) for blind in run.report["blind"]] == [("unmatched_lookup", 1)]
+
+
 # ---- manners ----------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ typedef int result;
 result cuInit(unsigned flags);
 result cuMemAlloc_v2(uint64_t *address, size_t bytes);
 result cuMemFree_v2(uint64_t address);
+result cuMemAlloc(uint32_t *address, uint32_t bytes);
 
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static uint32_t free_list[ADDRESSES];
@@ -71,4 +72,12 @@ result cuMemFree_v2(uint64_t address)
 	free_list[free_count++] = (uint32_t)((address - FIRST_ADDRESS) / STRIDE);
 	drop_lock();
 	return 0;
+}
+
+/* What the name meant before CUDA 3.2: a driver still exports it, nobody compiles calls of it. */
+result cuMemAlloc(uint32_t *address, uint32_t bytes)
+{
+	(void)address;
+	(void)bytes;
+	return OUT_OF_MEMORY;
 }
