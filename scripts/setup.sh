@@ -6,7 +6,7 @@
 #   unit   build, and cmocka for the unit tests
 #   demo   build, and a virtual environment .venv with the CUDA build of PyTorch, but none of
 #          NVIDIA's libraries
-#   check  all of these, pytest, a second PyTorch, model libraries
+#   check  all of these, pytest, a second PyTorch, model libraries, other users of CUDA
 #
 # Packages are installed with apt-get as root or through `sudo -n`; where neither works the line to
 # type is printed. Nothing else is touched outside the tree. Python packages come from PyPI; with
@@ -153,3 +153,4 @@ install_torch
 [ "$level" = check ] || exit 0
 install_test_packages
 install_old_torch
+scripts/fetch-clients.sh cudart12 cudart13 numba bitsandbytes # 130 MB to download

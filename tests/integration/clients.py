@@ -1,0 +1,52 @@
+"""Programs beside PyTorch that use a GPU, from scripts/clients, under libmemtrace.so on the simulated GPU."""
+
+import json
+import os
+import re
+
+import pytest
+
+import support
+import traced
+
+INSTALLED = support.ROOT / ".venv" / "clients"
+SCRIPTS = support.ROOT / "tests" / "clients"
+
+
+def site_packages(name):
+    """The folder of a client; skips the test when scripts/fetch-clients.sh has not put it there."""
+    place = INSTALLED / name
+    if not (place / "list.txt").exists():
+        pytest.skip(f"{name} is not installed (scripts/fetch-clients.sh {name})")
+    return place / "site-packages"
+
+
+def is_full():
+    return os.environ.get("MEMTRACE_FULL") == "1"
+
+
+def driver_figures(path):
+    """What the simulated driver counted: {device: {"used": bytes, "peak": ..., "allocs": ..., "frees": ...}},
+    of the one process that took memory."""
+    lines = [dict(re.findall(r"(\w+)=(\d+)", line)) for line in path.read_text().splitlines()]
+    lines = [{key: int(value) for key, value in line.items()} for line in lines]
+    processes = {line["pid"] for line in lines if line["allocs"]}
+    assert len(processes) == 1, lines
+    return {line["device"]: line for line in lines if line["pid"] in processes}
+
+
+def run(folder, script, client=None, **more):
+    """Runs tests/clients/SCRIPT: (the finished run, what it told on its last line, the driver's figures)."""
+    stats = folder / "stats"
+    path = str(site_packages(client)) if client else None
+    finished = traced.run(
+        folder,
+        str(support.PYTHON),
+        SCRIPTS / script,
+        cuda=support.SIMGPU,
+        PYTHONPATH=path,
+        SIMGPU_STATS=str(stats),
+        **more,
+    )
+    assert finished.status == 0, finished.stdout + finished.stderr
+    return finished, json.loads(finished.stdout.splitlines()[-1]), driver_figures(stats)
