@@ -134,7 +134,9 @@ static bool hole_is_given_up(struct session *session, bool is_last)
 	return true;
 }
 
-static unsigned drain_some(struct session *session, uint64_t head, bool is_last)
+/* All tickets below `head` were taken before `now_ns`: a later time is one that the counter told wrong, after the
+ * machine had slept. */
+static unsigned drain_some(struct session *session, uint64_t head, uint64_t now_ns, bool is_last)
 {
 	struct dump *dump = &session->dump;
 	struct memtrace_live *live = session->writer.live;
@@ -144,6 +146,8 @@ static unsigned drain_some(struct session *session, uint64_t head, bool is_last)
 		if (__atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) == dump->cursor + 1) {
 			struct event ev;
 			event_read(&ev, slot, dump->cursor);
+			if (ev.time_ns > now_ns)
+				ev.time_ns = now_ns;
 			take_event(session, &ev);
 		} else if (!hole_is_given_up(session, is_last)) {
 			break;
@@ -162,9 +166,10 @@ static unsigned drain(struct session *session, bool is_last)
 		return 0;
 	dump_read_definitions(session);
 	uint64_t head = __atomic_load_n(&session->writer.live->head, __ATOMIC_ACQUIRE);
+	uint64_t now_ns = session_now(session);
 	unsigned total = 0, taken;
 	do {
-		taken = drain_some(session, head, is_last);
+		taken = drain_some(session, head, now_ns, is_last);
 		total += taken;
 	} while (is_last && taken);
 	notes_tell_framework(session);
@@ -241,6 +246,7 @@ static void *dump_main(void *argument)
 	run_where_the_process_runs();
 	uint64_t pause_ns = SLEEP_MIN_NS;
 	while (!__atomic_load_n(&dump->stop, __ATOMIC_SEQ_CST)) {
+		fast_clock_keep(&session->clock);
 		if (drain(session, false))
 			pause_ns = SLEEP_MIN_NS;
 		else

@@ -101,7 +101,7 @@ static inline uint64_t record_in(struct session *session, const struct record *r
 	prepared.stack = intern_stack(session, record->frame, wants_native(session, record));
 	if (python_is_finalizing())
 		prepared.flags |= MEMTRACE_AT_EXIT;
-	prepared.time_ns = session_now(session);
+	prepared.time_ns = session_moment(session);
 	uint64_t ticket = take_ticket(session);
 	if (ticket == NO_TICKET)
 		return ticket;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -150,6 +149,7 @@ static struct session *session_start(void)
 	if (intern_init(&session->intern) || dump_init(session) || create_trace(session))
 		return NULL;
 	session->start_ns = session->writer.header->start_monotonic_ns;
+	fast_clock_init(&session->clock);
 	unwind_init();
 	python_find();
 	notes_tell_process(session);

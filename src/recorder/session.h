@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
 #include "recorder/config.h"
 #include "recorder/dump.h"
+#include "recorder/fast_clock.h"
 #include "recorder/intern.h"
 #include "trace/writer.h"
 
@@ -18,6 +18,7 @@ struct session {
 	struct writer writer;
 	struct intern intern;
 	struct dump dump;
+	struct fast_clock clock;
 	uint32_t generation; /* differs between sessions that a thread's TLS may have seen */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC of time 0 */
 	char base[CONFIG_PATH_BYTES + 16]; /* of all output names: the trace is base.mtrace */
@@ -51,17 +52,16 @@ struct session *session_end(void);
 /* What exit() was called with, -1 when it was not (destructors are not told it). */
 int session_exit_status(void);
 
-static inline uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Nanoseconds since the session began. */
 static inline uint64_t session_now(const struct session *session)
 {
 	return monotonic_ns() - session->start_ns;
+}
+
+/* The same for an event: at half the price, and within a microsecond of it. */
+static inline uint64_t session_moment(const struct session *session)
+{
+	return fast_clock_ns(&session->clock) - session->start_ns;
 }
 
 #endif
