@@ -143,6 +143,7 @@ struct memtrace_header {
 /* At live_offset, one page. Counters that the process keeps current; each on a cache line of its writers. */
 struct memtrace_live {
 	_Alignas(64) uint64_t head;     /* the next ticket */
+	uint64_t consumed_seen;         /* the process's own: `consumed` when a hook last looked at it */
 	_Alignas(64) uint64_t consumed; /* tickets below are in the window or a chunk */
 	uint64_t unwritten;             /* of those, events that could not be stored (disk full) */
 	uint64_t frozen;                /* ticket of the first event flagged AT_EXIT, plus one; 0: none */

@@ -11,6 +11,7 @@
 #include "recorder/thread.h"
 
 #define THREADS_MARGIN 1024 /* tickets taken at once after a look at the room: one a thread */
+#define SLOTS_AHEAD 4
 #define NO_TICKET UINT64_MAX
 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
@@ -37,18 +38,39 @@ static bool room_is_made(struct session *session)
 	return true;
 }
 
-static inline uint64_t take_ticket(struct session *session)
+/* Out of the way of most events: the ring is, or was when last looked at, half full. */
+__attribute__((noinline)) static bool look_for_room(struct session *session)
 {
 	struct memtrace_live *live = session->writer.live;
 	uint64_t free_slots = room(live);
-	if (free_slots < WRITER_RING_SLOTS / 2) {
-		dump_wake(session);
-		if (!free_slots && !room_is_made(session)) {
-			count(&live->lost);
-			return NO_TICKET;
-		}
-	}
+	__atomic_store_n(&live->consumed_seen, __atomic_load_n(&live->consumed, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
+	if (free_slots >= WRITER_RING_SLOTS / 2)
+		return true;
+	dump_wake(session);
+	if (free_slots || room_is_made(session))
+		return true;
+	count(&live->lost);
+	return false;
+}
+
+/* What was seen of `consumed` may be old, and then there is more room than it says. It lies beside the head, which
+ * this thread must have anyway; the other changes on another core. */
+static inline uint64_t take_ticket(struct session *session)
+{
+	struct memtrace_live *live = session->writer.live;
+	uint64_t used = __atomic_load_n(&live->head, __ATOMIC_RELAXED) -
+			__atomic_load_n(&live->consumed_seen, __ATOMIC_RELAXED);
+	if (used >= WRITER_RING_SLOTS / 2 && !look_for_room(session))
+		return NO_TICKET;
 	return __atomic_fetch_add(&live->head, 1, __ATOMIC_RELAXED);
+}
+
+/* Slots were last touched by the dump thread. Asked for early, a slot is here when it is stored into; else the next
+ * ticket would wait for it, since an atomic addition waits for earlier stores. */
+static inline void fetch_slot(struct session *session, uint64_t ticket)
+{
+	const struct memtrace_slot *slot = &session->writer.ring[ticket & (WRITER_RING_SLOTS - 1)];
+	__asm__ volatile("prefetchw %0" : : "m"(*slot));
 }
 
 /* What is worked out before the ticket is taken. */
@@ -106,6 +128,7 @@ static inline uint64_t record_in(struct session *session, const struct record *r
 	if (ticket == NO_TICKET)
 		return ticket;
 	publish(session, ticket, record, &prepared);
+	fetch_slot(session, ticket + SLOTS_AHEAD);
 	if ((prepared.flags & MEMTRACE_AT_EXIT) && !session->writer.live->frozen)
 		session->writer.live->frozen = ticket + 1;
 	return ticket;
