@@ -33,16 +33,11 @@ static uint32_t define_python_frame(struct session *session, const struct python
 	return intern->last_python_frame;
 }
 
-static uint64_t frame_key(uint64_t hash, const struct python_frame *frame)
-{
-	return id_mix(hash, frame->code ^ (uint64_t)(uint32_t)frame->lasti << 40 ^ frame->guard);
-}
-
 /* 0: unknown; FRAME_HIDDEN: not to be shown. */
 static uint32_t python_frame_id(struct session *session, const struct python_frame *frame)
 {
 	struct intern *intern = &session->intern;
-	uint64_t key = frame_key(3, frame) | 1;
+	uint64_t key = python_frame_mix(3, frame) | 1;
 	uint32_t id = id_table_get(&intern->frames, key);
 	if (id || id_table_is_full(&intern->frames))
 		return id;
@@ -174,14 +169,8 @@ static uint64_t walk(struct session *session, struct walked *walked, const void 
 	if (with_native && config->stacks & CONFIG_NATIVE)
 		walked->native_end = unwind_walk(frame, walked->native, depth_limit(session, UNWIND_FRAMES_MAX),
 						 walked->python_end.loop_mark);
-	uint64_t key = id_mix(4, walked->caller);
-	for (unsigned i = 0; i < walked->python_count; i++)
-		key = frame_key(key, &walked->python[i]);
-	if (walked->native_end.count)
-		key = id_mix(key, unwind_generation());
-	for (unsigned i = 0; i < walked->native_end.count; i++)
-		key = id_mix(key, walked->native[i]);
-	return key | 1;
+	uint64_t key = id_mix(id_mix(4, walked->caller), walked->python_end.key);
+	return id_mix(key, walked->native_end.key) | 1;
 }
 
 uint32_t intern_stack(struct session *session, const void *frame, bool with_native)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "recorder/python_private.h"
+#include "recorder/python_rows.h"
 
 #define OWNER_GENERATOR      1
 #define OWNER_INTERPRETER    3 /* and above: frames that are the interpreter's own (3.12 on) */
@@ -47,13 +48,17 @@ mark_of_made(const struct python_layout *layout, uintptr_t file, uintptr_t name,
 	return mark;
 }
 
-/* The file of the frame before, in the same walk: most frames stand in the file of the next one. */
-struct last_file {
-	uintptr_t file;
-	uint64_t mark; /* of a file with a plain name: what it adds to a guard; else 0 */
+/* The files of frames before, in the same walk: frames of one file are many, and a file's name is
+ * not where the rest of a frame is. */
+#define FILES_KNOWN 4
+struct known_files {
+	struct known_file {
+		uintptr_t file;
+		uint64_t mark; /* of a file with a plain name: what it adds to a guard; else 0 */
+	} files[FILES_KNOWN];
 };
 
-static uint64_t mark_of_file(const struct python_layout *layout, uintptr_t file)
+__attribute__((noinline)) static uint64_t mark_of_file(const struct python_layout *layout, uintptr_t file)
 {
 	uint32_t state = (uint32_t)load_int(file, layout->text_state);
 	const char *text = (const char *)file + layout->text_ascii;
@@ -65,22 +70,24 @@ static uint64_t mark_of_file(const struct python_layout *layout, uintptr_t file)
 }
 
 static inline uint64_t guard_of_contents(const struct python_layout *layout, uintptr_t code,
-					 struct last_file *last)
+					 struct known_files *known)
 {
 	uintptr_t file = load_pointer(code, layout->code_file);
 	uintptr_t name = load_pointer(code, python_name_offset(layout));
 	uintptr_t lines = load_pointer(code, layout->code_lines);
 	uint64_t guard =
 		name ^ lines ^ (uint64_t)(uint32_t)load_int(code, layout->code_first_line) << 32;
+	struct known_file *last = &known->files[(file >> 6 ^ file >> 10) % FILES_KNOWN];
 	if (file != last->file)
-		*last = (struct last_file){file, mark_of_file(layout, file)};
+		*last = (struct known_file){file, mark_of_file(layout, file)};
 	return guard + (last->mark ? last->mark : mark_of_made(layout, file, name, lines));
 }
 
-static inline uint64_t guard_of(const struct python_layout *layout, uintptr_t code, struct last_file *last)
+static inline uint64_t guard_of(const struct python_layout *layout, uintptr_t code,
+				struct known_files *known)
 {
 	if (layout->code_version == PYTHON_ABSENT)
-		return guard_of_contents(layout, code, last);
+		return guard_of_contents(layout, code, known);
 	uint64_t version = (uint32_t)load_int(code, layout->code_version);
 	return (version << 32 | (uint32_t)load_int(code, layout->code_first_line)) ^
 	       load_pointer(code, layout->code_file) ^ load_pointer(code, layout->code_lines);
@@ -88,32 +95,36 @@ static inline uint64_t guard_of(const struct python_layout *layout, uintptr_t co
 
 /* ---------- the walk ---------- */
 
-/* Both walks have a copy of the layout: what they store could be the layout itself, for all the
- * compiler knows, and would have it read again for every frame. */
+/* Compiled once for each row of offsets, so that those are constants: read from a table they would
+ * double the price of a frame. */
+#define FOR_EACH_ROW __attribute__((always_inline)) static inline
 
 /* Up to 3.10: a list of frame objects, each the only one of its evaluation loop. */
-static unsigned walk_objects(const struct python_layout *known, uintptr_t frame,
-			     struct python_frame *frames, unsigned capacity, struct python_end *end)
+FOR_EACH_ROW unsigned walk_objects(const struct python_layout *layout, uintptr_t frame,
+				   struct python_frame *frames, unsigned capacity,
+				   struct python_end *end)
 {
-	const struct python_layout copy = *known, *layout = &copy;
 	unsigned count = 0;
-	struct last_file last = {.file = 0};
+	uint64_t key = 0;
+	struct known_files known = {.files = {{.file = 0}}};
 	int unit = layout->minor >= LASTI_IN_UNITS_SINCE ? 2 : 1;
 	for (; frame && count < capacity; frame = load_pointer(frame, layout->frame_previous)) {
 		uintptr_t code = load_pointer(frame, layout->frame_code);
-		frames[count++] =
-			(struct python_frame){.code = code,
-					      .lasti = load_int(frame, layout->frame_lasti) * unit,
-					      .flags = PYTHON_ENTRY,
-					      .guard = guard_of(layout, code, &last)};
+		struct python_frame *out = &frames[count++];
+		*out = (struct python_frame){.code = code,
+					     .lasti = load_int(frame, layout->frame_lasti) * unit,
+					     .flags = PYTHON_ENTRY,
+					     .guard = guard_of(layout, code, &known)};
+		key = python_frame_mix(key, out);
 	}
 	end->truncated = frame != 0;
+	end->key = key;
 	return count;
 }
 
 /* Free-threaded builds from 3.14 on keep a copy of the instructions for each thread. */
-static uintptr_t instructions_of(const struct python_layout *layout, uintptr_t frame,
-				 uintptr_t code)
+FOR_EACH_ROW uintptr_t instructions_of(const struct python_layout *layout, uintptr_t frame,
+				       uintptr_t code)
 {
 	if (layout->code_tlbc == PYTHON_ABSENT)
 		return code + (uintptr_t)layout->code_bytes;
@@ -121,16 +132,29 @@ static uintptr_t instructions_of(const struct python_layout *layout, uintptr_t f
 	return load_pointer(copies, 8 + 8 * load_int(frame, layout->frame_tlbc_index));
 }
 
-static unsigned walk_frames(const struct python_layout *known, uintptr_t frame,
-			    struct python_frame *frames, unsigned capacity, struct python_end *end)
+FOR_EACH_ROW struct python_frame frame_at(const struct python_layout *layout, uintptr_t frame,
+					  uintptr_t code, uint8_t owner, struct known_files *known)
 {
-	const struct python_layout copy = *known, *layout = &copy;
+	uint32_t flags = owner == OWNER_GENERATOR ? PYTHON_GENERATOR : 0;
+	if (layout->frame_is_entry != PYTHON_ABSENT && load_byte(frame, layout->frame_is_entry))
+		flags |= PYTHON_ENTRY;
+	return (struct python_frame){.code = code,
+				     .lasti = (int32_t)(load_pointer(frame, layout->frame_instruction) -
+							instructions_of(layout, frame, code)),
+				     .flags = flags,
+				     .guard = guard_of(layout, code, known)};
+}
+
+FOR_EACH_ROW unsigned walk_frames(const struct python_layout *layout, uintptr_t frame,
+				  struct python_frame *frames, unsigned capacity,
+				  struct python_end *end)
+{
 	unsigned count = 0;
-	struct last_file last = {.file = 0};
-	bool marks_entry = layout->frame_is_entry != PYTHON_ABSENT;
+	uint64_t key = 0;
+	struct known_files known = {.files = {{.file = 0}}};
 	for (; frame; frame = load_pointer(frame, layout->frame_previous)) {
 		uintptr_t code = load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
-		uint8_t owner = *(const uint8_t *)(frame + (uintptr_t)layout->frame_owner);
+		uint8_t owner = load_byte(frame, layout->frame_owner);
 		if (owner >= OWNER_INTERPRETER || !code) {
 			if (!end->loop_mark) /* the loop's own entry is a local variable of it */
 				end->loop_mark = frame;
@@ -140,37 +164,19 @@ static unsigned walk_frames(const struct python_layout *known, uintptr_t frame,
 		}
 		if (count == capacity)
 			break;
-		struct python_frame *out = &frames[count++];
-		out->code = code;
-		out->lasti = (int32_t)(load_pointer(frame, layout->frame_instruction) -
-				       instructions_of(layout, frame, code));
-		out->flags = owner == OWNER_GENERATOR ? PYTHON_GENERATOR : 0;
-		if (marks_entry && *(const uint8_t *)(frame + (uintptr_t)layout->frame_is_entry))
-			out->flags |= PYTHON_ENTRY;
-		out->guard = guard_of(layout, code, &last);
+		frames[count] = frame_at(layout, frame, code, owner, &known);
+		key = python_frame_mix(key, &frames[count++]);
 	}
 	end->truncated = frame != 0;
+	end->key = key;
 	return count;
 }
 
-static const struct python_layout *known_layout(void)
+/* From the thread's state to its frames. */
+FOR_EACH_ROW unsigned walk_row(const struct python_layout *layout, uintptr_t state,
+			       struct python_frame *frames, unsigned capacity,
+			       struct python_end *end)
 {
-	const struct python_layout *layout = __atomic_load_n(&python.layout, __ATOMIC_ACQUIRE);
-	if (layout || !python_is_expected())
-		return layout;
-	python_find();
-	return __atomic_load_n(&python.layout, __ATOMIC_ACQUIRE);
-}
-
-unsigned python_walk(struct python_frame *frames, unsigned capacity, struct python_end *end)
-{
-	const struct python_layout *layout = known_layout();
-	*end = (struct python_end){.truncated = false};
-	if (!layout || python.is_finalizing())
-		return 0;
-	uintptr_t state = (uintptr_t)python.thread_state();
-	if (!state)
-		return 0;
 	if (layout->frame_lasti != PYTHON_ABSENT)
 		return walk_objects(layout, load_pointer(state, layout->thread_frame), frames,
 				    capacity, end);
@@ -181,4 +187,45 @@ unsigned python_walk(struct python_frame *frames, unsigned capacity, struct pyth
 	uintptr_t frame = load_pointer(cframe, layout->cframe_frame);
 	end->loop_mark = frame ? cframe : 0; /* a local variable of the loop */
 	return walk_frames(layout, frame, frames, capacity, end);
+}
+
+#define WALK(row)                                                                              \
+	static unsigned walk_##row(uintptr_t state, struct python_frame *frames,               \
+				   unsigned capacity, struct python_end *end)                  \
+	{                                                                                      \
+		return walk_row(&python_rows[row], state, frames, capacity, end);              \
+	}
+#define EACH_ROW(do) do(0) do(1) do(2) do(3) do(4) do(5) do(6) do(7) do(8) do(9) do(10)
+EACH_ROW(WALK)
+
+#define NAME(row) walk_##row,
+python_walk_function *python_walk_of(const struct python_layout *layout)
+{
+	static python_walk_function *const walks[] = {EACH_ROW(NAME)};
+	_Static_assert(sizeof walks / sizeof *walks == PYTHON_ROWS, "a walk for each row");
+	for (unsigned i = 0; i < PYTHON_ROWS; i++)
+		if (python_rows[i].minor == layout->minor &&
+		    python_rows[i].free_threaded == layout->free_threaded)
+			return walks[i];
+	return NULL;
+}
+
+static bool is_known(void)
+{
+	if (__atomic_load_n(&python.layout, __ATOMIC_ACQUIRE))
+		return true;
+	if (!python_is_expected())
+		return false;
+	python_find();
+	return __atomic_load_n(&python.layout, __ATOMIC_ACQUIRE);
+}
+
+unsigned python_walk(struct python_frame *frames, unsigned capacity, struct python_end *end)
+{
+	*end = (struct python_end){.truncated = false};
+	if (!is_known())
+		return 0;
+	end->is_finalizing = python.is_finalizing();
+	uintptr_t state = end->is_finalizing ? 0 : (uintptr_t)python.thread_state();
+	return state ? python.walk(state, frames, capacity, end) : 0;
 }

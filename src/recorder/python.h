@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recorder/id_table.h"
+
 #define PYTHON_FRAMES_MAX 128 /* 3 KiB on the stack of the hook */
 
 struct python_frame {
@@ -40,9 +42,16 @@ const char *python_version(void);
 /* What a walk found beside the frames. loop_mark: an address inside the C frame of the innermost
  * evaluation loop; 0 unknown. */
 struct python_end {
-	bool truncated; /* there are more frames */
+	bool truncated;     /* there are more frames */
+	bool is_finalizing; /* and then none were looked for */
 	uintptr_t loop_mark;
+	uint64_t key; /* of all frames, each with python_frame_mix from 0 on */
 };
+
+static inline uint64_t python_frame_mix(uint64_t hash, const struct python_frame *frame)
+{
+	return id_mix(hash, frame->code ^ (uint64_t)(uint32_t)frame->lasti << 40 ^ frame->guard);
+}
 
 /* Innermost first. 0 without an interpreter or frames. */
 unsigned python_walk(struct python_frame *frames, unsigned capacity, struct python_end *end);

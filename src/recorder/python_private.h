@@ -6,14 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recorder/python.h"
 #include "recorder/python_layout.h"
 
 #define PYTHON_TYPE_FLAGS 160 /* PyTypeObject: from ob_type to tp_flags, in every version */
 #define PYTHON_IS_BYTES   (1ul << 27)
 #define PYTHON_IS_TEXT    (1ul << 28)
 
+/* Along the frames of the thread whose state is given. */
+typedef unsigned python_walk_function(uintptr_t state, struct python_frame *, unsigned capacity,
+				      struct python_end *);
+
 struct python {
 	const struct python_layout *layout; /* stored last; NULL: no walk */
+	python_walk_function *walk;         /* of that layout */
 	void *(*thread_state)(void);
 	int (*is_finalizing)(void);
 	const void *code_type, *text_type, *bytes_type;
@@ -22,6 +28,8 @@ struct python {
 };
 
 extern struct python python __attribute__((visibility("hidden")));
+
+python_walk_function *python_walk_of(const struct python_layout *);
 
 /* Were libraries opened since this thread last looked? */
 bool python_is_expected(void);
@@ -34,6 +42,11 @@ static inline uintptr_t load_pointer(uintptr_t base, int offset)
 static inline int32_t load_int(uintptr_t base, int offset)
 {
 	return *(const int32_t *)(base + (uintptr_t)offset);
+}
+
+static inline uint8_t load_byte(uintptr_t base, int offset)
+{
+	return *(const uint8_t *)(base + (uintptr_t)offset);
 }
 
 /* Of a code object's name, in full where there is one (3.11 on). */

@@ -12,6 +12,7 @@
 
 #include "recorder/cfi.h"
 #include "recorder/elf.h"
+#include "recorder/id_table.h"
 
 #define ENTRIES (1u << 15)
 #define PROBES 8
@@ -46,11 +47,6 @@ int unwind_init(void)
 void unwind_forget(void)
 {
 	__atomic_fetch_add(&generation, UINT64_C(1) << ADDRESS_BITS, __ATOMIC_ACQ_REL);
-}
-
-uint64_t unwind_generation(void)
-{
-	return __atomic_load_n(&generation, __ATOMIC_RELAXED);
 }
 
 void unwind_set_interpreter(uintptr_t function)
@@ -88,9 +84,9 @@ static void keep_rule(uint64_t name, const struct cfi_rule *rule)
 	}
 }
 
-static inline struct cfi_rule rule_at(uintptr_t pc)
+static inline struct cfi_rule rule_at(uintptr_t pc, uint64_t now)
 {
-	uint64_t name = pc | __atomic_load_n(&generation, __ATOMIC_RELAXED);
+	uint64_t name = pc | now;
 	uint32_t at = bucket(name);
 	struct cfi_rule rule;
 	for (unsigned i = 0; i < PROBES; i++) {
@@ -165,13 +161,14 @@ static inline bool range_has(const struct elf_range *range, uintptr_t ip)
 
 struct unwind_result unwind_walk(const void *frame, uintptr_t *frames, unsigned capacity, uintptr_t interpreter)
 {
-	struct unwind_result result = { 0, UNWIND_OUTERMOST };
+	struct unwind_result result = { 0, UNWIND_OUTERMOST, 0 };
+	uint64_t now = __atomic_load_n(&generation, __ATOMIC_RELAXED);
 	const uintptr_t *saved = frame; /* the caller's rbp, then the return address; its frame begins behind */
 	struct cursor cursor = { .ip = saved[1], .sp = (uintptr_t)(saved + 2), .bp = saved[0] };
 	bool has_caller = entries != NULL;
 	while (has_caller) {
 		uintptr_t ip = cursor.ip;
-		struct cfi_rule rule = rule_at(cursor.is_exact ? ip : ip - 1);
+		struct cfi_rule rule = rule_at(cursor.is_exact ? ip : ip - 1, now);
 		has_caller = step(&cursor, rule);
 		if ((interpreter && has_caller && cursor.sp > interpreter) || range_has(&interpreter_code, ip)) {
 			result.end = UNWIND_INTERPRETER;
@@ -182,6 +179,7 @@ struct unwind_result unwind_walk(const void *frame, uintptr_t *frames, unsigned 
 			return result;
 		}
 		frames[result.count++] = ip;
+		result.key = id_mix(result.key, ip | now);
 		if (!has_caller && rule.kind != CFI_END)
 			result.end = UNWIND_TRUNCATED;
 	}

@@ -18,6 +18,7 @@ enum unwind_end {
 struct unwind_result {
 	unsigned count;
 	enum unwind_end end;
+	uint64_t key; /* of all addresses; of other code at them later, another. 0 without frames */
 };
 
 /* Walks outwards from the caller of the function whose frame (__builtin_frame_address(0)) is given; that function
@@ -30,8 +31,6 @@ int unwind_init(void);
 
 /* Modules were closed: rules of addresses that may hold other code now are not used again. */
 void unwind_forget(void);
-/* Grows with each unwind_forget: what is keyed by addresses takes it into the key. */
-uint64_t unwind_generation(void);
 
 /* The code of Python's evaluation loop, for interpreters that leave no mark on the stack: the walk ends there. */
 void unwind_set_interpreter(uintptr_t function);
