@@ -28,8 +28,8 @@ int intern_init(struct intern *); /* 0 or -ENOMEM */
 /* The id of the calling thread's stack at this moment: native frames out from the hooked call up to Python's
  * evaluation loop (if `with_native`), and Python frames. The owner is the first module on the native part that is
  * not CUDA's own, without a native part the one that made the call. `frame` is the hooked function's. 0 when it
- * cannot be had; that is counted. */
-uint32_t intern_stack(struct session *, const void *frame, bool with_native);
+ * cannot be had; that is counted. Also whether the Python interpreter is being taken down. */
+uint32_t intern_stack(struct session *, const void *frame, bool with_native, bool *is_finalizing);
 
 /* Defines the calling thread. */
 uint32_t intern_thread(struct session *);

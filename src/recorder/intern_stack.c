@@ -166,6 +166,8 @@ static uint64_t walk(struct session *session, struct walked *walked, const void 
 	if (config->stacks & CONFIG_PYTHON)
 		walked->python_count = python_walk(walked->python, depth_limit(session, PYTHON_FRAMES_MAX),
 						   &walked->python_end);
+	else
+		walked->python_end.is_finalizing = python_is_finalizing();
 	if (with_native && config->stacks & CONFIG_NATIVE)
 		walked->native_end = unwind_walk(frame, walked->native, depth_limit(session, UNWIND_FRAMES_MAX),
 						 walked->python_end.loop_mark);
@@ -173,11 +175,12 @@ static uint64_t walk(struct session *session, struct walked *walked, const void 
 	return id_mix(key, walked->native_end.key) | 1;
 }
 
-uint32_t intern_stack(struct session *session, const void *frame, bool with_native)
+uint32_t intern_stack(struct session *session, const void *frame, bool with_native, bool *is_finalizing)
 {
 	struct thread_self *self = &thread_self;
 	struct walked walked; /* 3.6 KiB, not initialised: only what the walk fills is read */
 	uint64_t key = walk(session, &walked, frame, with_native);
+	*is_finalizing = walked.python_end.is_finalizing;
 	if (self->stack_key == key)
 		return self->stack_id;
 	uint32_t id = id_table_get(&session->intern.stacks, key);

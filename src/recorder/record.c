@@ -120,8 +120,9 @@ static inline bool wants_native(const struct session *session, const struct reco
 static inline uint64_t record_in(struct session *session, const struct record *record)
 {
 	struct prepared prepared = { .flags = record->flags, .thread = thread_id(session) };
-	prepared.stack = intern_stack(session, record->frame, wants_native(session, record));
-	if (python_is_finalizing())
+	bool is_finalizing;
+	prepared.stack = intern_stack(session, record->frame, wants_native(session, record), &is_finalizing);
+	if (is_finalizing)
 		prepared.flags |= MEMTRACE_AT_EXIT;
 	prepared.time_ns = session_moment(session);
 	uint64_t ticket = take_ticket(session);
@@ -142,7 +143,7 @@ static bool starts_session(enum memtrace_what what)
 }
 
 /* On entry the thread becomes busy: what a signal handler allocates meanwhile goes unrecorded, counted as lost. */
-static bool enter(void)
+static inline bool enter(void)
 {
 	const void *frame = __builtin_frame_address(0);
 	if (thread_self.busy && frame < thread_self.busy_frame) {
@@ -156,7 +157,7 @@ static bool enter(void)
 	return true;
 }
 
-static void leave(void)
+static inline void leave(void)
 {
 	thread_self.busy = 0;
 }
