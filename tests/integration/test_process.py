@@ -31,6 +31,11 @@ WAYS = {
 }
 
 
+def signals_that_do_not_end():
+    names = "SIGCHLD SIGCONT SIGSTOP SIGTSTP SIGTTIN SIGTTOU SIGURG SIGWINCH SIGCLD SIGRTMIN SIGRTMAX"
+    return {signal.Signals[name] for name in names.split()}
+
+
 def sound_figures(trace):
     reported = support.report(trace)
     assert traced.balance(reported) == traced.SOUND
@@ -73,6 +78,34 @@ def test_memtrace_run_passes_every_end_on_and_prints_the_summary(tool, library, 
     assert sound_figures(trace) == LIVE
 
 
+@pytest.mark.parametrize("number", sorted(set(signal.Signals) - signals_that_do_not_end()))
+def test_the_default_action_of_a_signal_leaves_a_whole_trace(library, tool, tmp_path, number):
+    no_core = "ulimit -c 0; exec " + shlex.quote(str(support.PROGRAMS / "leave"))
+    run = traced.run(tmp_path, "/bin/sh", "-c", f"{no_core} signal {int(number)}")
+    assert (run.status, run.stdout) == (-number, "done\n")
+    assert run.stderr == ""
+    assert sound_figures(run.trace) == LIVE
+
+
+def test_a_thread_that_outlives_main_is_recorded_to_its_end(library, tool, tmp_path):
+    plain = traced.run(tmp_path / "plain", "leave", "outlive", preload=False)
+    run = traced.run(tmp_path / "traced", "leave", "outlive")
+    assert (run.status, run.stdout) == (plain.status, plain.stdout) == (3, "done\n")
+    assert sound_figures(run.trace) == LIVE
+    assert run.report["program"]["ended"] == "exit"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to change the root folder")
+def test_a_changed_root_costs_one_line_and_no_event(library, tool, tmp_path):
+    """The trace is open already; the summary's place is not there any more."""
+    (tmp_path / "new").mkdir()
+    run = traced.run(tmp_path, "leave", "chroot", tmp_path / "new")
+    assert (run.status, run.stdout) == (3, "done\n")
+    assert sound_figures(run.trace) == LIVE
+    assert len([line for line in run.stderr.splitlines() if "cannot write" in line]) == 1
+    assert not list((tmp_path / "new").iterdir())
+
+
 def test_frees_in_exit_handlers_and_destructors_are_recorded(library, tool, tmp_path):
     run = traced.run(tmp_path, "leave", "atexit")
     assert run.status == 3
@@ -91,7 +124,7 @@ def test_frees_in_destructors_of_libraries_are_recorded_or_counted_as_late(libra
 # ---- children ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["silent", "silent_exit", "vfork"])
+@pytest.mark.parametrize("mode", ["silent", "silent_exit", "vfork", "clone_shared"])
 def test_a_child_that_allocates_nothing_is_silent_and_closes_nothing(library, tool, tmp_path, mode):
     run = traced.run(tmp_path, "family", mode)
     assert (run.status, run.stdout) == (0, "")
@@ -115,8 +148,9 @@ def test_parent_and_spawned_child_have_a_trace_each(library, tool, tmp_path, mod
     assert [sound_figures(trace) for trace in run.traces] == [PARENT, LIVE]
 
 
-def test_a_forked_child_that_allocates_has_a_trace_of_its_own(library, tool, tmp_path):
-    run = traced.run(tmp_path, "family", "child")
+@pytest.mark.parametrize("mode", ["child", "clone"])
+def test_a_forked_child_that_allocates_has_a_trace_of_its_own(library, tool, tmp_path, mode):
+    run = traced.run(tmp_path, "family", mode)
     assert run.status == 0
     traces = by_pid(run.traces)
     child = int(run.stdout)

@@ -6,11 +6,14 @@
  *
  * MODE: silent (the child ends by _exit and has allocated nothing), silent_exit (by exit), child
  * (it takes 5000 bytes and ends by exit), threads (20 children that take 3 x 100 bytes, while four
- * threads of the parent allocate), vfork (the child ends by _exit), vfork_exec and spawn (the child
+ * threads of the parent allocate), clone (a child by clone, which allocates as in "child"), clone_shared
+ * (one that shares the parent's memory and ends by _exit), vfork (the child ends by _exit), vfork_exec and spawn (the child
  * becomes ARGUMENT), exec (the process itself becomes ARGUMENT). */
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +61,39 @@ static int child_allocates(void)
 	}
 	printf("%d\n", (int)child);
 	return wait_for(child) == 5;
+}
+
+static int take_and_exit(void *nothing)
+{
+	(void)nothing;
+	take(5000);
+	exit(5);
+}
+
+static int exit_at_once(void *nothing)
+{
+	(void)nothing;
+	_exit(5);
+}
+
+static int clone_child(int (*run)(void *), int flags)
+{
+	static char stack[1 << 20] __attribute__((aligned(16)));
+	fflush(stdout);
+	pid_t child = clone(run, stack + sizeof stack, flags | SIGCHLD, NULL);
+	if (!(flags & CLONE_VM))
+		printf("%d\n", (int)child);
+	return wait_for(child) == 5;
+}
+
+static int cloned_child_allocates(void)
+{
+	return clone_child(take_and_exit, 0);
+}
+
+static int cloned_child_shares(void)
+{
+	return clone_child(exit_at_once, CLONE_VM | CLONE_VFORK);
 }
 
 static void *allocate_on(void *nothing)
@@ -136,6 +172,7 @@ static const struct {
 } modes[] = {
 	{"silent", child_is_silent},  {"silent_exit", child_is_silent_at_exit},
 	{"child", child_allocates},   {"threads", children_beside_threads},
+	{"clone", cloned_child_allocates}, {"clone_shared", cloned_child_shares},
 	{"vfork", vfork_child_exits}, {"vfork_exec", vfork_child_becomes},
 	{"spawn", spawned_child},     {"exec", become},
 };

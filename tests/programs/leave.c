@@ -1,8 +1,12 @@
 /* A process that allocates 1000, 2000 and 3000 bytes, frees the 2000, and leaves in one of many
  * ways. The status is 3 where a way has one.
  *
- *   leave return|exit|_exit|_Exit|quick_exit|abort|segv|term|kill|atexit|thread
- */
+ *   leave return|exit|_exit|_Exit|quick_exit|abort|segv|term|kill|atexit|thread|outlive
+ *   leave signal NUMBER
+ *   leave chroot FOLDER
+ *
+ * outlive: main's thread ends before the 3000 are allocated, by another one. signal: that one's default
+ * action. chroot: before the end FOLDER becomes the root. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -72,6 +76,37 @@ static void exit_with_handler(void)
 	exit(3);
 }
 
+static const char *word;
+
+static void be_signalled(void)
+{
+	signal(atoi(word), SIG_DFL);
+	raise(atoi(word));
+}
+
+static void change_root(void)
+{
+	if (chroot(word) || chdir("/"))
+		exit(9);
+	exit(3);
+}
+
+static void *outlive(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	take(3000);
+	puts("done");
+	exit(3);
+}
+
+static void outlive_main(void)
+{
+	static pthread_t main_thread, thread;
+	main_thread = pthread_self();
+	pthread_create(&thread, NULL, outlive, &main_thread);
+	pthread_exit(NULL);
+}
+
 /* Only with "atexit": what a C++ program does in static destructors. */
 __attribute__((destructor)) static void give_second(void)
 {
@@ -86,7 +121,7 @@ static const struct {
 	{"exit", exit_by_exit},     {"_exit", exit_at_once},      {"_Exit", exit_by_standard},
 	{"abort", abort},           {"quick_exit", exit_quickly}, {"segv", touch_nothing},
 	{"term", terminate},        {"kill", be_killed},          {"atexit", exit_with_handler},
-	{"thread", exit_in_thread},
+	{"thread", exit_in_thread}, {"signal", be_signalled},     {"chroot", change_root},
 };
 
 int main(int argc, char **argv)
@@ -97,6 +132,9 @@ int main(int argc, char **argv)
 	first = take(1000);
 	second = take(2000);
 	give(second);
+	word = argc > 2 ? argv[2] : "";
+	if (!strcmp(way, "outlive"))
+		outlive_main();
 	second = take(3000);
 	puts("done");
 	fflush(stdout);
