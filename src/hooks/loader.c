@@ -2,6 +2,7 @@
  * a tail jump: RTLD_NEXT and a library's RUNPATH are counted from the object that called, and nothing of ours
  * runs after dlopen. x86-64 only. It must never answer a name that is not CUDA's. */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ HIDDEN int (*loader_dlclose)(void *);
 
 /* Called by the assembly. */
 HIDDEN int loader_route_dlsym(void *handle, const char *name, void **answer);
-HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *version, void **answer);
+HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *version, void **answer, const void *caller);
 HIDDEN void loader_before_dlopen(const char *file, int flags);
 HIDDEN void loader_before_dlmopen(Lmid_t space, const char *file, int flags);
 HIDDEN void loader_before_dlclose(void *handle);
@@ -92,9 +93,39 @@ HIDDEN int loader_route_dlsym(void *handle, const char *name, void **answer)
 	return 1;
 }
 
-HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *version, void **answer)
+HIDDEN extern void own_dlsym(void), own_dlvsym(void), own_dlopen(void), own_dlmopen(void), own_dlclose(void);
+
+/* One of ours, to be found by name. Their versions are glibc's, which only glibc may define. */
+static void *own_function(const char *name)
+{
+	static const struct {
+		const char *name;
+		void (*function)(void);
+	} own[] = { { "dlsym", own_dlsym },     { "dlvsym", own_dlvsym },   { "dlopen", own_dlopen },
+		    { "dlmopen", own_dlmopen }, { "dlclose", own_dlclose } };
+	for (unsigned i = 0; i < sizeof own / sizeof *own; i++)
+		if (!strcmp(own[i].name, name))
+			return (void *)own[i].function;
+	return NULL;
+}
+
+/* Other interposers of these functions ask for the next one by its version, and so would pass us by. */
+static bool is_asked_for_ours(void *handle, const char *name, const void *caller, void **answer)
+{
+	static const char here;
+	const struct link_map *asker = handle == RTLD_NEXT ? elf_object_of(caller) : NULL;
+	const struct link_map *object = elf_object_of(&here);
+	*answer = asker && asker != object ? own_function(name) : NULL;
+	while (*answer && object && object != asker)
+		object = object->l_prev;
+	return *answer && object; /* it stands before us */
+}
+
+HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *version, void **answer, const void *caller)
 {
 	find_real();
+	if (is_asked_for_ours(handle, name, caller, answer))
+		return 1;
 	if (!lookup_is_cuda_name(name))
 		return 0;
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
@@ -135,9 +166,14 @@ HIDDEN void loader_before_dlclose(void *handle)
 	lookup_forget();
 }
 
+/* A function under its own name, which another library may have taken before us, and under one that is surely ours. */
+#define ENTRY(name) \
+	".globl " #name ", own_" #name "\n.hidden own_" #name "\n.type " #name ",@function\n" \
+	".type own_" #name ",@function\n" #name ":\nown_" #name ":\n"
+
 /* Arguments are saved around the C part and restored before the jump; %rsp is 16-byte aligned at each call. */
 __asm__(".text\n"
-	".globl dlsym\n.type dlsym,@function\ndlsym:\n"
+	ENTRY(dlsym)
 	"	push %rdi\n	push %rsi\n	sub $8, %rsp\n"
 	"	mov %rsp, %rdx\n"
 	"	call loader_route_dlsym\n"
@@ -147,9 +183,9 @@ __asm__(".text\n"
 	"1:	mov %rdx, %rax\n	ret\n"
 	".size dlsym, .-dlsym\n"
 
-	".globl dlvsym\n.type dlvsym,@function\ndlvsym:\n"
+	ENTRY(dlvsym)
 	"	push %rdi\n	push %rsi\n	push %rdx\n	sub $16, %rsp\n"
-	"	mov %rsp, %rcx\n"
+	"	mov %rsp, %rcx\n	mov 40(%rsp), %r8\n"
 	"	call loader_route_dlvsym\n"
 	"	mov (%rsp), %rcx\n	add $16, %rsp\n	pop %rdx\n	pop %rsi\n	pop %rdi\n"
 	"	test %eax, %eax\n	jne 1f\n"
@@ -157,21 +193,21 @@ __asm__(".text\n"
 	"1:	mov %rcx, %rax\n	ret\n"
 	".size dlvsym, .-dlvsym\n"
 
-	".globl dlopen\n.type dlopen,@function\ndlopen:\n"
+	ENTRY(dlopen)
 	"	push %rdi\n	push %rsi\n	sub $8, %rsp\n"
 	"	call loader_before_dlopen\n"
 	"	add $8, %rsp\n	pop %rsi\n	pop %rdi\n"
 	"	jmp *loader_dlopen(%rip)\n"
 	".size dlopen, .-dlopen\n"
 
-	".globl dlmopen\n.type dlmopen,@function\ndlmopen:\n"
+	ENTRY(dlmopen)
 	"	push %rdi\n	push %rsi\n	push %rdx\n"
 	"	call loader_before_dlmopen\n"
 	"	pop %rdx\n	pop %rsi\n	pop %rdi\n"
 	"	jmp *loader_dlmopen(%rip)\n"
 	".size dlmopen, .-dlmopen\n"
 
-	".globl dlclose\n.type dlclose,@function\ndlclose:\n"
+	ENTRY(dlclose)
 	"	push %rdi\n"
 	"	call loader_before_dlclose\n"
 	"	pop %rdi\n"

@@ -1,16 +1,21 @@
 /* What a program may do that a careless tracer breaks. It is not linked with CUDA.
  *
  *   guest default NAME
- *   guest weak|reopen|errno|throw|jump|handler|asks
+ *   guest weak|reopen|errno|throw|jump|handler|asks|null|parent
  *   guest open LIBRARY now|deepbind|new
  *   guest outer|frees LIBRARY
+ *   guest two DRIVER OTHER
+ *   guest through LIBRARY DRIVER
  *
  * default looks NAME up in the whole process, beyond itself and in the program; weak refers weakly
  * to functions of CUDA and calls those that are there; reopen opens the driver, uses it and closes
  * it, again and again; errno prints it after calls; throw and jump leave a call of the driver by an
  * exception or by longjmp; handler allocates in a signal handler that interrupts the driver; asks
  * allocates nothing; open opens LIBRARY by dlopen, with RTLD_DEEPBIND or in a new namespace; outer
- * has LIBRARY open another by its own RUNPATH; frees has it free memory in its destructor. */
+ * has LIBRARY open another by its own RUNPATH; frees has it free memory in its destructor; null asks
+ * for the free memory with places missing; parent prints whether getppid() answers; two uses two
+ * drivers, each by its handle; through opens DRIVER, then LIBRARY, and allocates by what the latter
+ * exports. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -19,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -97,6 +103,13 @@ static uint64_t allocate_in(void *library, size_t bytes)
 	return address;
 }
 
+/* The loader puts a library where there is room: where this one was there is none any more. */
+static void keep_place(const void *address)
+{
+	uintptr_t page = (uintptr_t)address & ~(uintptr_t)4095;
+	mmap((void *)page, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
 static void *open_driver(int flags)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | flags);
@@ -107,14 +120,40 @@ static void *open_driver(int flags)
 
 static int reopen(char **words)
 {
+	void *last = NULL;
 	(void)words;
 	for (int i = 0; i < 3; i++) {
 		void *library = open_driver(0);
 		uint64_t address = allocate_in(library, 1000);
+		void *marker = dlsym(library, "throwing_callback");
 		must("a free", !((free_function *)dlsym(library, "cuMemFree_v2"))(address));
+		must("another place", !marker || marker != last);
+		last = marker;
 		dlclose(library);
 		printf("closed, %s\n", is_mapped("libcuda.so.1") ? "still mapped" : "gone");
+		keep_place(marker);
 	}
+	return 0;
+}
+
+static int use_two(char **words)
+{
+	for (int i = 0; i < 2; i++) {
+		void *library = dlopen(words[i], RTLD_NOW | RTLD_LOCAL);
+		must("a driver", library != NULL);
+		printf("%#lx\n", (unsigned long)allocate_in(library, 1000) >> 40);
+	}
+	return 0;
+}
+
+static int allocate_through(char **words)
+{
+	void *driver = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(words[0], RTLD_NOW | RTLD_LOCAL);
+	must("the driver", driver != NULL);
+	must("the library", library != NULL);
+	((int (*)(unsigned))dlsym(driver, "cuInit"))(0);
+	allocate_in(library, 1000);
 	return 0;
 }
 
@@ -292,6 +331,29 @@ static int ask(char **words)
 	return 0;
 }
 
+static int leave_places_out(char **words)
+{
+	void *library = open_driver(0), *context;
+	int (*retain)(void **, int) = (int (*)(void **, int))dlsym(library, "cuDevicePrimaryCtxRetain");
+	int (*enter)(void *) = (int (*)(void *))dlsym(library, "cuCtxSetCurrent");
+	int (*ask_memory)(size_t *, size_t *) =
+		(int (*)(size_t *, size_t *))dlsym(library, "cuMemGetInfo_v2");
+	size_t bytes = 0;
+	(void)words;
+	must("a context", retain && ask_memory && !retain(&context, 0) && !enter(context));
+	printf("%d ", ask_memory(NULL, &bytes));
+	printf("%d ", ask_memory(&bytes, NULL));
+	printf("%d\n", ask_memory(NULL, NULL));
+	return 0;
+}
+
+static int ask_parent(char **words)
+{
+	(void)words;
+	printf("%s\n", getppid() > 0 ? "an answer" : "none");
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int words;
@@ -308,6 +370,10 @@ static const struct {
 	{"jump", 0, leave_by_jump},
 	{"handler", 0, allocate_in_handlers},
 	{"asks", 0, ask},
+	{"null", 0, leave_places_out},
+	{"parent", 0, ask_parent},
+	{"two", 2, use_two},
+	{"through", 2, allocate_through},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,102 @@
+"""Libraries come and go, are opened in all ways, and other interposers stand before and behind us:
+what is found is what would be found without us, and what can be seen is seen."""
+
+import os
+import shutil
+
+import pytest
+
+import support
+import traced
+
+pytestmark = pytest.mark.usefixtures("library", "tool")
+
+FAST = traced.FAST / "libcuda.so.1"
+THROWING = support.PROGRAMS / "throwing" / "libcuda.so.1"
+NEXT = support.PROGRAMS / "next" / "libnext.so"
+DLSYMS = support.PROGRAMS / "dlsyms" / "libdlsyms.so"
+CALLERS = support.PROGRAMS / "callers" / "libcallers.so"
+
+
+def preloads(*libraries):
+    return {"LD_PRELOAD": ":".join(map(str, libraries))}
+
+
+def test_a_driver_that_comes_back_elsewhere_is_traced_again(tmp_path):
+    """Its first place is taken when it is opened again."""
+    plain = traced.run(tmp_path / "plain", "guest", "reopen", cuda=THROWING.parent, preload=False)
+    run = traced.run(tmp_path / "traced", "guest", "reopen", cuda=THROWING.parent)
+    assert (run.status, run.stdout) == (plain.status, plain.stdout) == (0, "closed, gone\n" * 3)
+    assert traced.figures(run.report) == (3, 3, 0)
+
+
+def test_a_handle_is_answered_from_its_own_library(tmp_path):
+    plain = traced.run(tmp_path / "plain", "guest", "two", FAST, THROWING, preload=False)
+    run = traced.run(tmp_path / "traced", "guest", "two", FAST, THROWING)
+    assert (run.status, run.stdout) == (plain.status, plain.stdout) == (0, "0x7a\n0x70\n")
+    # Of two drivers at once the first is seen; that there is another is told.
+    assert traced.figures(run.report)[0] == 1
+    assert [blind["what"] for blind in run.report["blind"]] == ["unmatched_lookup"]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_who_asks_for_the_next_definition_stays_the_asker(tmp_path, is_first):
+    order = (CALLERS, support.LIBRARY) if is_first else (support.LIBRARY, CALLERS)
+    run = traced.run(tmp_path, "guest", "parent", **preloads(*order))
+    assert (run.status, run.stdout) == (0, "an answer\n")
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_another_interposer_of_dlsym_is_asked_and_asks_us(tmp_path, is_first):
+    order = (DLSYMS, support.LIBRARY) if is_first else (support.LIBRARY, DLSYMS)
+    run = traced.run(tmp_path, "guest", "errno", **preloads(*order))
+    plain = traced.run(tmp_path / "plain", "guest", "errno", LD_PRELOAD=str(DLSYMS), preload=False)
+    assert (run.status, run.stdout) == (plain.status, plain.stdout)
+    assert traced.figures(run.report) == (3, 3, 0)
+    look_ups = [line for line in plain.stderr.splitlines() if line.startswith("dlsyms")]
+    assert look_ups[0] in run.stderr
+
+
+def test_preloads_before_and_behind_us_are_all_called(tmp_path):
+    behind = tmp_path / "libbehind.so"
+    shutil.copy(NEXT, behind)
+    run = traced.run(tmp_path, "leave", "return", **preloads(NEXT, support.LIBRARY, behind))
+    assert run.status == 0, run.stderr
+    sizes = [event["bytes"] for event in support.dump(run.trace) if event["what"] == "alloc"]
+    assert sizes == [1064, 2064, 3064]
+    assert run.stderr.count("next: 3 calls\n") == 2
+
+
+def test_binding_all_symbols_at_once_changes_nothing(tmp_path):
+    run = traced.run(tmp_path, "leave", "exit", LD_BIND_NOW="1")
+    assert (run.status, traced.figures(run.report)) == (3, (3, 1, 4000))
+
+
+def test_a_driver_that_was_opened_before_us_is_found(tmp_path):
+    """The library itself is opened by dlopen, as an injection is."""
+    run = traced.run(tmp_path, "guest", "through", support.LIBRARY, FAST, preload=False,
+                     MEMTRACE_OUTPUT=str(tmp_path / "run"))
+    assert run.status == 0, run.stdout
+    assert traced.figures(run.report) == (1, 0, 1000)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make a file set-user-ID")
+def test_with_another_user_s_rights_nothing_is_read_or_written(tmp_path):
+    """The same with the set-user-ID bit: the environment is the caller's, the rights are not."""
+    program = tmp_path / "guest"
+    shutil.copy(support.PROGRAMS / "guest", program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    tmp_path.chmod(0o777)
+    run = traced.run(tmp_path, program, "through", support.LIBRARY, FAST, preload=False,
+                     MEMTRACE_OUTPUT=str(tmp_path / "run"), MEMTRACE_STACKS="unknown")
+    assert (run.status, run.stdout, run.stderr) == (0, "", "")
+    assert not run.traces
+
+
+def test_missing_places_for_an_answer_are_the_driver_s_matter(simgpu, tmp_path):
+    plain = traced.run(tmp_path / "plain", "guest", "null", cuda=simgpu, preload=False)
+    run = traced.run(tmp_path / "traced", "guest", "null", cuda=simgpu)
+    assert plain.status == 0 and (run.status, run.stdout) == (plain.status, plain.stdout)
