@@ -71,6 +71,10 @@ enum memtrace_what {
 	MEMTRACE_EXPORT,       /* export: address (of vmm: handle, of stream: pool) may be held by other processes too */
 	MEMTRACE_BIND,         /* bind: [.., +bytes) of multicast handle address shows `extra` (handle or address) */
 	MEMTRACE_UNBIND,       /* unbind: and no more, on device */
+	/* What tells what memory is for. No memory changes, and not every occurrence is recorded. */
+	MEMTRACE_COPY,         /* copy: of `bytes` to the block `address`, from the host; extra: from that address if
+				* the call does not say where it is */
+	MEMTRACE_PHASE,        /* phase: the thread launched a kernel after a backward, its stack tells what for */
 	MEMTRACE_WHAT_COUNT
 };
 

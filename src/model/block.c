@@ -16,12 +16,13 @@ static void count_block(struct model *m, struct device *d, const struct block *b
 			enum change change)
 {
 	meter_change(&d->now.pytorch_allocated, change, block->bytes);
-	composition_change(m, &d->allocated, change, block->stack, block->bytes);
+	composition_change(m, &d->allocated, change, block->stack, block->facts.label, block->bytes);
 }
 
-static void remove_block(struct model *m, struct block *block)
+static void remove_block(struct model *m, struct block *block, const struct event *e)
 {
 	struct device *d = device_of(m, block->slot);
+	attribution_note_free(m, block, e);
 	if (d)
 		count_block(m, d, block, CHANGE_GIVEN_BACK);
 	m->totals.live_blocks--;
@@ -43,7 +44,9 @@ static void add_block(struct model *m, struct device *d, const struct event *e)
 	if (m->failed)
 		return;
 	m->totals.live_blocks++;
+	attribution_note_alloc(m, block, e);
 	count_block(m, d, block, CHANGE_OBTAINED);
+	attribution_counted(m, block, d, e);
 	device_note_peak(d, e, NULL);
 }
 
@@ -57,7 +60,7 @@ void block_note_alloc(struct model *m, const struct event *e)
 	struct block *old = find_block(m, e->address);
 	if (old) {
 		m->totals.double_allocations++;
-		remove_block(m, old);
+		remove_block(m, old, e);
 	}
 	regions_note_landing(m, e);
 	add_block(m, d, e);
@@ -69,11 +72,21 @@ void block_note_alloc(struct model *m, const struct event *e)
 void block_note_free(struct model *m, const struct event *e)
 {
 	struct block *block = find_block(m, e->address);
-	if (block)
-		remove_block(m, block);
-	else
+	if (block) {
+		remove_block(m, block, e);
+	} else {
+		attribution_note_free(m, NULL, e);
 		m->totals.unknown_frees++;
+	}
 	trial_end(thread_of(m, e->thread), e);
+}
+
+/* From the host; to any other address it says nothing. */
+void block_note_copy(struct model *m, const struct event *e)
+{
+	struct block *block = find_block(m, e->address);
+	if (block)
+		classify_copy(m, block);
 }
 
 bool model_block_stream(const struct model *m, uint64_t address, uint64_t *stream)

@@ -1,27 +1,32 @@
-/* A sum of live bytes, by stack, now and at the moment when the sum was highest. Nothing is copied
- * at a new peak: peaks are numbered (epoch), and a share keeps its value at the peak when it
+/* A sum of live bytes, by stack and label, now and at the moment when the sum was highest. Nothing is
+ * copied at a new peak: peaks are numbered (epoch), and a share keeps its value at the peak when it
  * changes for the first time after it. So an event costs O(1), however often the sum rises, and the
  * rows at the peak are exact. A share that has not changed since stands at its peak value. Must
  * never change a share without touch_share(). */
 #include "model/model_private.h"
 
-static struct share *share_create(struct model *m, struct composition *c, uint32_t stack)
+/* UINT32_MAX: out of memory. */
+static uint32_t share_create(struct model *m, struct composition *c, uint32_t stack, uint8_t label)
 {
 	if (model_grow(m, &c->shares, &c->share_capacity, c->share_count, sizeof *c->shares))
-		return NULL;
+		return UINT32_MAX;
 	struct share *share = &c->shares[c->share_count++];
 	share->stack = stack;
+	share->label = label;
+	share->next = c->index_of_stack[stack];
 	c->index_of_stack[stack] = c->share_count;
-	return share;
+	return c->share_count - 1;
 }
 
-static struct share *share_of(struct model *m, struct composition *c, uint32_t stack)
+static uint32_t share_of(struct model *m, struct composition *c, uint32_t stack, uint8_t label)
 {
 	if (stack >= c->stack_capacity &&
 	    model_grow(m, &c->index_of_stack, &c->stack_capacity, stack, sizeof *c->index_of_stack))
-		return NULL;
+		return UINT32_MAX;
 	uint32_t index = c->index_of_stack[stack];
-	return index ? &c->shares[index - 1] : share_create(m, c, stack);
+	while (index && c->shares[index - 1].label != label)
+		index = c->shares[index - 1].next;
+	return index ? index - 1 : share_create(m, c, stack, label);
 }
 
 /* Before every change: fixes what it was at the peak. A share starts with epoch 0, a composition
@@ -37,15 +42,49 @@ static void touch_share(struct composition *c, struct share *share)
 }
 
 void composition_change(struct model *m, struct composition *c, enum change change, uint32_t stack,
-			uint64_t bytes)
+			uint8_t label, uint64_t bytes)
 {
-	struct share *share = share_of(m, c, stack);
-	if (!share)
+	uint32_t index = share_of(m, c, stack, label);
+	if (index == UINT32_MAX)
 		return;
+	struct share *share = &c->shares[index];
 	touch_share(c, share);
 	share->bytes = bytes_change(share->bytes, change, bytes);
 	share->count = bytes_change(share->count, change, 1);
+	c->label_bytes[label] = bytes_change(c->label_bytes[label], change, bytes);
 	meter_change(&c->meter, change, bytes);
+}
+
+void composition_move(struct model *m, struct composition *c, uint32_t stack, uint8_t from, uint8_t to,
+		      uint64_t bytes, bool now, bool at_peak)
+{
+	uint32_t to_index = share_of(m, c, stack, to), from_index = share_of(m, c, stack, from);
+	if (to_index == UINT32_MAX || from_index == UINT32_MAX)
+		return;
+	struct share *source = &c->shares[from_index], *target = &c->shares[to_index];
+	touch_share(c, source);
+	touch_share(c, target);
+	if (now) {
+		source->bytes -= bytes;
+		source->count--;
+		target->bytes += bytes;
+		target->count++;
+		c->label_bytes[from] -= bytes;
+		c->label_bytes[to] += bytes;
+	}
+	if (at_peak) {
+		source->peak_bytes -= bytes;
+		source->peak_count--;
+		target->peak_bytes += bytes;
+		target->peak_count++;
+	}
+}
+
+struct snapshot_row share_at_peak(const struct composition *c, const struct share *share)
+{
+	if (share->epoch == c->epoch)
+		return (struct snapshot_row){share->peak_bytes, share->peak_count};
+	return (struct snapshot_row){share->bytes, share->count};
 }
 
 bool composition_is_at_peak(const struct composition *c)
@@ -73,21 +112,67 @@ void composition_revoke(struct composition *c, const void *memory)
 	c->revocable = NULL;
 }
 
-void composition_snapshot(struct model *m, const struct composition *c, struct snapshot *snapshot)
+/* ---------- snapshots ---------- */
+
+void composition_snapshot(struct model *m, const struct composition *c, uint64_t sequence,
+			  struct snapshot *snapshot)
 {
-	snapshot->count = 0;
+	*snapshot = (struct snapshot){.of = c, .sequence = sequence};
 	snapshot->rows = model_new(m, c->share_count * sizeof *snapshot->rows);
 	if (!snapshot->rows)
 		return;
 	snapshot->count = c->share_count;
-	for (uint32_t i = 0; i < c->share_count; i++) {
-		const struct share *share = &c->shares[i];
-		snapshot->rows[i] = (struct model_share){share->bytes, share->count, share->stack};
+	for (uint32_t i = 0; i < c->share_count; i++)
+		snapshot->rows[i] = (struct snapshot_row){c->shares[i].bytes, c->shares[i].count};
+	snapshot->next = m->snapshots;
+	if (m->snapshots)
+		m->snapshots->before = snapshot;
+	m->snapshots = snapshot;
+}
+
+static struct snapshot_row *snapshot_row(struct model *m, struct snapshot *snapshot, uint32_t index)
+{
+	if (index >= snapshot->count) {
+		uint32_t count = index + 1 > snapshot->count * 2 ? index + 1 : snapshot->count * 2;
+		struct snapshot_row *rows = arena_resize(m->arena, snapshot->rows,
+							 snapshot->count * sizeof *rows,
+							 count * sizeof *rows);
+		if (!rows) {
+			m->failed = true;
+			return NULL;
+		}
+		snapshot->rows = rows;
+		snapshot->count = count;
 	}
+	return &snapshot->rows[index];
+}
+
+void snapshot_move(struct model *m, struct snapshot *snapshot, uint32_t stack, uint8_t from, uint8_t to,
+		   uint64_t bytes)
+{
+	struct composition *c = (struct composition *)snapshot->of; /* may get a share */
+	uint32_t to_index = share_of(m, c, stack, to), from_index = share_of(m, c, stack, from);
+	if (to_index == UINT32_MAX || from_index >= snapshot->count)
+		return;
+	struct snapshot_row *target = snapshot_row(m, snapshot, to_index);
+	if (!target)
+		return;
+	target->bytes += bytes;
+	target->count++;
+	snapshot->rows[from_index].bytes -= bytes;
+	snapshot->rows[from_index].count--;
 }
 
 void snapshot_release(struct model *m, struct snapshot *snapshot)
 {
+	if (!snapshot->rows)
+		return;
+	if (snapshot->before)
+		snapshot->before->next = snapshot->next;
+	else
+		m->snapshots = snapshot->next;
+	if (snapshot->next)
+		snapshot->next->before = snapshot->before;
 	arena_free(m->arena, snapshot->rows, snapshot->count * sizeof *snapshot->rows);
 	*snapshot = (struct snapshot){0};
 }

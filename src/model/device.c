@@ -92,6 +92,9 @@ static void note_peak(struct device *d, struct composition *c, const struct even
 		.pytorch_reserved_bytes = d->now.pytorch_reserved.live_bytes,
 		.stack = e->stack,
 		.thread = e->thread,
+		.step = d->step,
+		.phase = d->phase,
+		.is_phase_known = d->has_phases,
 	};
 	composition_set_peak(c, &peak, memory);
 }
@@ -120,12 +123,12 @@ void device_note_meminfo(struct model *m, const struct event *e)
 
 /* ---------- what is told ---------- */
 
-void device_freeze(struct model *m, struct device *d)
+void device_freeze(struct model *m, struct device *d, uint64_t sequence)
 {
 	struct composition *c = device_composition(d);
 	d->frozen = d->now;
 	d->frozen_allocated = c->meter;
-	composition_snapshot(m, c, &d->frozen_stacks);
+	composition_snapshot(m, c, sequence, &d->frozen_stacks);
 	for (uint32_t i = 0; i < d->owner_capacity; i++)
 		d->owners[i].frozen_bytes = d->owners[i].live_bytes;
 }

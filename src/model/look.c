@@ -27,7 +27,7 @@ const struct model_device *model_device(const struct model *m, unsigned index)
 	return NULL;
 }
 
-static struct device *find_device(const struct model *m, unsigned ordinal)
+struct device *find_device(const struct model *m, unsigned ordinal)
 {
 	if (ordinal == MEMTRACE_DEVICE_UNKNOWN)
 		return m->devices[SLOT_UNKNOWN];
@@ -80,45 +80,9 @@ const struct model_owner *model_owner(const struct model *m, unsigned ordinal, u
 	return shown;
 }
 
-/* ---------- stacks ---------- */
-
-size_t model_stacks_at_peak(const struct model *m, unsigned ordinal, struct model_share *rows,
-			    size_t capacity)
+size_t model_memory_bytes(const struct model *m)
 {
-	struct picker picker = {.rows = rows, .capacity = capacity};
-	struct device *d = find_device(m, ordinal);
-	const struct composition *c = d ? device_composition(d) : NULL;
-	for (uint32_t i = 0; c && i < c->share_count; i++) {
-		const struct share *share = &c->shares[i];
-		bool is_fixed = share->epoch == c->epoch;
-		picker_offer(&picker, share->stack, is_fixed ? share->peak_bytes : share->bytes,
-			     is_fixed ? share->peak_count : share->count);
-	}
-	return picker_finish(&picker);
-}
-
-static size_t snapshot_rows(const struct snapshot *snapshot, struct model_share *rows,
-			    size_t capacity)
-{
-	struct picker picker = {.rows = rows, .capacity = capacity};
-	for (uint32_t i = 0; i < snapshot->count; i++) {
-		const struct model_share *row = &snapshot->rows[i];
-		picker_offer(&picker, row->stack, row->bytes, row->count);
-	}
-	return picker_finish(&picker);
-}
-
-size_t model_stacks_now(const struct model *m, unsigned ordinal, struct model_share *rows,
-			size_t capacity)
-{
-	struct picker picker = {.rows = rows, .capacity = capacity};
-	struct device *d = find_device(m, ordinal);
-	if (d && m->is_frozen)
-		return snapshot_rows(&d->frozen_stacks, rows, capacity);
-	const struct composition *c = d ? device_composition(d) : NULL;
-	for (uint32_t i = 0; c && i < c->share_count; i++)
-		picker_offer(&picker, c->shares[i].stack, c->shares[i].bytes, c->shares[i].count);
-	return picker_finish(&picker);
+	return arena_bytes(m->arena);
 }
 
 size_t model_oom_count(const struct model *m)
@@ -129,15 +93,4 @@ size_t model_oom_count(const struct model *m)
 const struct model_oom *model_oom(const struct model *m, size_t index)
 {
 	return index < m->oom_count ? &m->ooms[index]->oom : NULL;
-}
-
-size_t model_stacks_at_oom(const struct model *m, size_t index, struct model_share *rows,
-			   size_t capacity)
-{
-	return index < m->oom_count ? snapshot_rows(&m->ooms[index]->stacks, rows, capacity) : 0;
-}
-
-size_t model_memory_bytes(const struct model *m)
-{
-	return arena_bytes(m->arena);
 }

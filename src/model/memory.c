@@ -27,6 +27,7 @@ void memory_init(struct model *m, struct memory *memory, const struct event *e)
 	if (e->space == MEMTRACE_SPACE_PINNED || e->space == MEMTRACE_SPACE_REGISTERED)
 		memory->slot = SLOT_HOST;
 	memory->role = role_of(memory);
+	memory->label = (uint8_t)attribution_of_owner(m->owner_names[memory->owner]);
 }
 
 bool memory_is_counted(const struct memory *memory)
@@ -76,9 +77,9 @@ void memory_change(struct model *m, struct memory *memory, enum change change,
 	device_change_owner(m, d, memory->owner, change, memory->bytes);
 	change_pytorch(d, memory, change);
 	if (!d->has_blocks)
-		composition_change(m, &d->whole, change, memory->stack, memory->bytes);
+		composition_change(m, &d->whole, change, memory->stack, memory->label, memory->bytes);
 	if (memory->role != ROLE_CACHE)
-		composition_change(m, &d->allocated, change, memory->stack, memory->bytes);
+		composition_change(m, &d->allocated, change, memory->stack, memory->label, memory->bytes);
 	if (change != CHANGE_GIVEN_BACK)
 		device_note_peak(d, e, memory);
 }
@@ -92,7 +93,7 @@ void memory_become_cache(struct model *m, struct memory *memory)
 		return;
 	memory->role = ROLE_CACHE;
 	composition_revoke(&d->allocated, memory);
-	composition_change(m, &d->allocated, CHANGE_WITHDRAWN, memory->stack, memory->bytes);
+	composition_change(m, &d->allocated, CHANGE_WITHDRAWN, memory->stack, memory->label, memory->bytes);
 	device_change_owner(m, d, memory->owner, CHANGE_WITHDRAWN, memory->bytes);
 	memory->owner = OWNER_PYTORCH;
 	device_change_owner(m, d, memory->owner, CHANGE_OBTAINED, memory->bytes);

@@ -46,7 +46,7 @@ struct model *model_create(const struct defs *defs)
 	}
 	m->arena = arena;
 	m->defs = defs;
-	if (owners_init(m) || threads_reserve(m, 0)) {
+	if (owners_init(m) || threads_reserve(m, 0) || attribution_init(m)) {
 		arena_release(arena);
 		return NULL;
 	}
@@ -128,6 +128,8 @@ static void (*const handlers[MEMTRACE_WHAT_COUNT])(struct model *, const struct 
 	[MEMTRACE_GRAPH_LAUNCH] = graph_note_launch,
 	[MEMTRACE_GRAPH_EXEC_END] = graph_note_end,
 	[MEMTRACE_GRAPH_END] = graph_note_end,
+	[MEMTRACE_COPY] = block_note_copy,
+	[MEMTRACE_PHASE] = attribution_note_phase,
 };
 
 /* ---------- an event ---------- */
@@ -143,11 +145,11 @@ static bool is_impossible(const struct event *e)
 	return is_range(e->what) && (e->bytes > BYTES_MAX || e->address + e->bytes < e->address);
 }
 
-static void freeze(struct model *m)
+static void freeze(struct model *m, uint64_t sequence)
 {
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
 		if (m->devices[slot])
-			device_freeze(m, m->devices[slot]);
+			device_freeze(m, m->devices[slot], sequence);
 	m->frozen_totals = m->totals;
 	m->is_frozen = true;
 }
@@ -156,7 +158,7 @@ static void apply(struct model *m, const struct event *e)
 {
 	struct thread *thread = thread_of(m, e->thread);
 	if (e->flags & MEMTRACE_AT_EXIT && !m->is_frozen)
-		freeze(m);
+		freeze(m, e->sequence);
 	m->totals.events++;
 	if (e->time_ns > m->totals.last_time_ns)
 		m->totals.last_time_ns = e->time_ns;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/attribution.h"
 #include "trace/defs.h"
 #include "trace/event.h"
 
@@ -47,6 +48,9 @@ struct model_share { /* a row of a composition */
 	uint64_t bytes;
 	uint64_t count;
 	uint32_t stack; /* id, 0 unknown */
+	uint8_t category; /* enum model_category; of a whole stack: that of most of it */
+	uint8_t detail;   /* enum model_detail, likewise */
+	bool is_provisional;
 };
 
 struct model_owner { /* who obtained driver memory: "pytorch", "nccl", "cublas", "cudnn", "program", or a module name */
@@ -64,6 +68,9 @@ struct model_peak { /* the first instant of the highest `allocated`; all zero if
 	uint64_t pytorch_reserved_bytes;
 	uint32_t stack;  /* of the event that reached it */
 	uint32_t thread;
+	uint64_t step; /* that was going on: the first is 1; 0: nothing has trained yet */
+	uint8_t phase; /* enum model_phase, of the thread or its loop; valid if is_phase_known */
+	bool is_phase_known; /* false: not a program whose phases we know */
 };
 
 struct model_device {
@@ -116,10 +123,14 @@ const struct model_device *model_device(const struct model *, unsigned index);
 /* Owners of a device's driver memory, largest at_peak first; NULL past the last. */
 const struct model_owner *model_owner(const struct model *, unsigned ordinal, unsigned index);
 
-/* The composition of `allocated` by stack. Fills up to `capacity` rows, largest first (ties: lower stack id),
+/* The composition of `allocated` by stack. Fills up to `capacity` rows, largest first (ties: lower stack id, lower category),
  * and returns how many there are; the sum over all rows is exactly the allocated bytes of that moment. */
 size_t model_stacks_at_peak(const struct model *, unsigned ordinal, struct model_share *rows, size_t capacity);
 size_t model_stacks_now(const struct model *, unsigned ordinal, struct model_share *rows, size_t capacity);
+/* The same with a row for each category and detail that a stack has. */
+size_t model_shares_at_peak(const struct model *, unsigned ordinal, struct model_share *rows, size_t capacity);
+size_t model_shares_now(const struct model *, unsigned ordinal, struct model_share *rows, size_t capacity);
+size_t model_shares_at_oom(const struct model *, size_t index, struct model_share *rows, size_t capacity);
 
 /* Of those that are described, <= MODEL_OOMS_MAX, in the order in which they became certain: an index
  * never changes its meaning. */

@@ -4,6 +4,7 @@
 #ifndef MT_MODEL_PRIVATE_H
 #define MT_MODEL_PRIVATE_H
 
+#include "model/attribution_private.h"
 #include "model/model.h"
 #include "model/ranges.h"
 #include "model/table.h"
@@ -32,38 +33,56 @@ void meter_change(struct meter *, enum change, uint64_t bytes);
 /* `bytes` after `change`. */
 uint64_t bytes_change(uint64_t bytes, enum change, uint64_t by);
 
-/* ---------- composition.c: a sum by stack, now and at its peak ---------- */
+/* ---------- composition.c: a sum by stack and label, now and at its peak ---------- */
 
-struct share { /* what one stack holds */
+struct share { /* what one stack holds under one label */
 	uint64_t bytes, count;
 	uint64_t peak_bytes, peak_count; /* at the peak: valid if epoch is the composition's */
 	uint64_t epoch;
 	uint32_t stack;
+	uint32_t next; /* share of the same stack, plus one */
+	uint8_t label;
 };
 
 struct composition {
 	struct meter meter; /* the sum */
 	struct share *shares;
-	uint32_t *index_of_stack; /* in shares, plus one; 0: the stack has none */
+	uint32_t *index_of_stack; /* its newest in shares, plus one; 0: the stack has none */
 	uint32_t share_count, share_capacity, stack_capacity;
 	uint64_t epoch; /* counts the peaks */
 	struct model_peak peak, previous_peak;
+	uint64_t label_bytes[LABEL_COUNT]; /* now */
 	const void *revocable; /* the memory that made the peak, while nothing has changed since */
 };
 
-struct snapshot { /* a copy of the shares at one moment */
-	struct model_share *rows;
-	uint32_t count;
+struct snapshot_row {
+	uint64_t bytes, count;
 };
 
-void composition_change(struct model *, struct composition *, enum change, uint32_t stack,
+struct snapshot { /* a copy of the shares at one moment, that follows later changes of labels */
+	const struct composition *of;
+	struct snapshot_row *rows; /* by share */
+	uint32_t count; /* at least that of the shares then */
+	uint64_t sequence;
+	struct snapshot *before, *next; /* of all in the model */
+};
+
+void composition_change(struct model *, struct composition *, enum change, uint32_t stack, uint8_t label,
 			uint64_t bytes);
+/* One item of `bytes` has another label, now or at the peak or both. */
+void composition_move(struct model *, struct composition *, uint32_t stack, uint8_t from, uint8_t to,
+		      uint64_t bytes, bool now, bool at_peak);
+struct snapshot_row share_at_peak(const struct composition *, const struct share *);
 bool composition_is_at_peak(const struct composition *); /* higher than ever before */
 /* `memory` may turn out not to belong here at the next event; NULL: cannot. */
 void composition_set_peak(struct composition *, const struct model_peak *, const void *memory);
 /* Undoes set_peak if that is still possible. */
 void composition_revoke(struct composition *, const void *memory);
-void composition_snapshot(struct model *, const struct composition *, struct snapshot *);
+/* The snapshot must stay where it is until it is released. */
+void composition_snapshot(struct model *, const struct composition *, uint64_t sequence,
+			  struct snapshot *);
+void snapshot_move(struct model *, struct snapshot *, uint32_t stack, uint8_t from, uint8_t to,
+		   uint64_t bytes);
 void snapshot_release(struct model *, struct snapshot *);
 
 /* ---------- rows.c: the largest rows of a composition, without memory of its own ---------- */
@@ -73,7 +92,7 @@ struct picker {
 	size_t capacity, used, count; /* count: of all that were offered */
 };
 
-void picker_offer(struct picker *, uint32_t stack, uint64_t bytes, uint64_t count);
+void picker_offer(struct picker *, const struct model_share *);
 size_t picker_finish(struct picker *); /* sorts */
 
 /* ---------- owner.c: whose a stack is ---------- */
@@ -115,6 +134,9 @@ struct device_figures { /* what is frozen when the program's own code ends */
 struct device {
 	uint8_t slot;
 	bool has_blocks, has_async, free_known;
+	bool has_phases;     /* of the last event: what its thread or loop was doing */
+	uint8_t phase;
+	uint64_t step;
 	struct composition whole;     /* all driver memory: told as long as there are no blocks */
 	struct composition allocated; /* blocks, and memory that is not a caching allocator's */
 	struct device_figures now, frozen;
@@ -129,6 +151,7 @@ struct device {
 };
 
 struct device *device_of(struct model *, uint8_t ordinal); /* NULL: the host, or out of memory */
+struct device *find_device(const struct model *, unsigned ordinal); /* NULL: it saw no event */
 uint8_t device_slot(uint8_t ordinal);
 void device_has_blocks(struct device *);                 /* from the first block event on */
 struct composition *device_composition(struct device *); /* the one that is shown */
@@ -137,7 +160,7 @@ void device_change_owner(struct model *, struct device *, uint16_t owner, enum c
 /* To be called at the end of an event that added to a composition. */
 void device_note_peak(struct device *, const struct event *, const void *memory);
 void device_note_meminfo(struct model *, const struct event *);
-void device_freeze(struct model *, struct device *);
+void device_freeze(struct model *, struct device *, uint64_t sequence);
 void device_describe(const struct model *, struct device *);
 bool device_peak_owner(const struct device *, uint32_t owner, uint64_t *at_peak_bytes);
 
@@ -157,6 +180,7 @@ struct memory { /* what regions and handles have in common */
 	uint16_t owner;
 	uint8_t slot, role;
 	uint8_t space;
+	uint8_t label;
 };
 
 void memory_init(struct model *, struct memory *, const struct event *);
@@ -291,11 +315,13 @@ struct block {
 	uint64_t address, bytes, stream;
 	uint32_t stack;
 	uint8_t slot;
+	struct block_facts facts;
 	UT_hash_handle hh;
 };
 
 void block_note_alloc(struct model *, const struct event *);
 void block_note_free(struct model *, const struct event *);
+void block_note_copy(struct model *, const struct event *);
 
 /* ---------- thread.c: what a thread did lately; undo ---------- */
 
@@ -338,6 +364,9 @@ struct thread {
 	struct trial trial;
 	struct suspect *suspect;
 	struct undo undo;
+	struct stepper *stepper;
+	uint8_t loop; /* plus one; 0: it has not trained */
+	uint8_t engine; /* 0 not looked at, 1 no, 2 yes */
 };
 
 /* Never NULL for the thread of an event that model_apply() took. */
@@ -397,6 +426,8 @@ struct model {
 	uint32_t owner_count, owner_capacity;
 	struct suspect *ooms[MODEL_OOMS_MAX];
 	uint32_t oom_count;
+	struct snapshot *snapshots;
+	struct attribution *attribution;
 };
 
 void *model_new(struct model *, size_t bytes); /* NULL: failed */

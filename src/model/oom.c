@@ -55,7 +55,7 @@ static struct suspect *suspect_create(struct model *m, struct device *d, const s
 		.thread = e->thread,
 	};
 	if (m->oom_count < MODEL_OOMS_MAX)
-		composition_snapshot(m, c, &suspect->stacks);
+		composition_snapshot(m, c, e->sequence, &suspect->stacks);
 	return suspect;
 }
 

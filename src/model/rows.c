@@ -5,7 +5,9 @@
 
 static bool is_less(const struct model_share *a, const struct model_share *b)
 {
-	return a->bytes != b->bytes ? a->bytes < b->bytes : a->stack > b->stack;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes;
+	return a->stack != b->stack ? a->stack > b->stack : a->category > b->category;
 }
 
 static void swap_rows(struct model_share *a, struct model_share *b)
@@ -36,10 +38,10 @@ static void sift_up(struct model_share *rows, size_t at)
 		swap_rows(&rows[at], &rows[(at - 1) / 2]);
 }
 
-void picker_offer(struct picker *picker, uint32_t stack, uint64_t bytes, uint64_t count)
+void picker_offer(struct picker *picker, const struct model_share *offered)
 {
-	struct model_share row = {bytes, count, stack};
-	if (!bytes)
+	const struct model_share row = *offered;
+	if (!row.bytes)
 		return;
 	picker->count++;
 	if (picker->used < picker->capacity) {

@@ -75,6 +75,12 @@ void dump_read_definitions(struct session *session)
 	writer_flush_full_halves(&session->writer);
 }
 
+static void learn_definitions(struct session *session)
+{
+	dump_read_definitions(session);
+	mark_frames(session);
+}
+
 /* ---------- events ---------- */
 
 static void event_read(struct event *ev, const struct memtrace_slot *slot, uint64_t ticket)
@@ -106,7 +112,7 @@ static void take_event(struct session *session, struct event *ev)
 {
 	struct dump *dump = &session->dump;
 	if (ev->stack > defs_stack_count(dump->defs) || ev->thread > defs_thread_count(dump->defs))
-		dump_read_definitions(session);
+		learn_definitions(session);
 	if (ev->what == MEMTRACE_BLOCK_FREE)
 		complete_block_free(dump->model, ev);
 	writer_add(&session->writer, ev);
@@ -164,7 +170,7 @@ static unsigned drain(struct session *session, bool is_last)
 	struct dump *dump = &session->dump;
 	if (__atomic_exchange_n(&dump->draining, 1, __ATOMIC_ACQUIRE))
 		return 0;
-	dump_read_definitions(session);
+	learn_definitions(session);
 	uint64_t head = __atomic_load_n(&session->writer.live->head, __ATOMIC_ACQUIRE);
 	uint64_t now_ns = session_now(session);
 	unsigned total = 0, taken;
@@ -173,6 +179,7 @@ static unsigned drain(struct session *session, bool is_last)
 		total += taken;
 	} while (is_last && taken);
 	notes_tell_framework(session);
+	mark_frames_rest(session, is_last);
 	__atomic_store_n(&dump->draining, 0, __ATOMIC_RELEASE);
 	return total;
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "recorder/mark_frames.h"
+
 struct session;
 struct defs;
 struct model;
@@ -24,6 +26,7 @@ struct dump {
 	uint64_t hole_head;    /* the head at that moment */
 	uint64_t abandoned;    /* unpublished tickets below are skipped at once */
 	uint64_t stalled_at;   /* the cursor, plus one, at which a waiting thread's patience ended */
+	struct mark_frames marks;
 	uint32_t frames_named; /* native frames up to this id were looked up */
 	bool framework_told, python_told;
 	bool is_threaded;

@@ -177,7 +177,7 @@ void json_print(struct text *out, const struct model *model, const struct defs *
 	json_unsigned(&json, "peak_bytes", totals->pinned_peak_bytes);
 	json_close(&json, '}');
 	json_add_devices(&json, model, defs);
-	json_null(&json, "steps");
+	json_add_steps(&json, model);
 	json_null(&json, "findings");
 	json_add_ooms(&json, model, defs);
 	json_close(&json, '}');

@@ -32,6 +32,12 @@ struct composition;
 void json_add_composition(struct json *, const char *key, const struct model *, const struct defs *,
 			  const struct composition *, uint64_t all_bytes);
 
+/* "key": an object with the bytes of each category. */
+void json_add_categories(struct json *, const char *key, const uint64_t bytes[MODEL_CATEGORY_COUNT]);
+
+/* json_steps.c */
+void json_add_steps(struct json *, const struct model *); /* "steps": […], "step_totals": {…} */
+
 /* json_oom.c */
 void json_add_ooms(struct json *, const struct model *, const struct defs *); /* "ooms": […] */
 

@@ -63,16 +63,14 @@ static void add_pinned(struct json *json, const struct model *model)
 	json_close(json, '}');
 }
 
-/* Nothing is classified yet: all bytes are unknown, and no other category was looked for. */
-static void add_categories(struct json *json, uint64_t allocated_bytes)
+/* `unknown` comes last. */
+void json_add_categories(struct json *json, const char *key, const uint64_t bytes[MODEL_CATEGORY_COUNT])
 {
-	static const char *const names[] = {"parameters",  "gradients",     "optimizer_state",
-					    "activations", "input",         "workspace",
-					    "temporary",   "communication", "other"};
-	json_open(json, "categories", '{');
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		json_null(json, names[i]);
-	json_unsigned(json, "unknown", allocated_bytes);
+	json_open(json, key, '{');
+	for (unsigned i = 1; i <= MODEL_CATEGORY_COUNT; i++) {
+		enum model_category category = i % MODEL_CATEGORY_COUNT;
+		json_unsigned(json, model_category_name(category), bytes[category]);
+	}
 	json_close(json, '}');
 }
 
@@ -81,7 +79,9 @@ static void add_share(struct json *json, const struct defs *defs, const struct m
 	json_open(json, NULL, '{');
 	json_unsigned(json, "bytes", share->bytes);
 	json_unsigned(json, "count", share->count);
-	json_string(json, "category", "unknown");
+	json_string(json, "category", model_category_name(share->category));
+	json_string(json, "detail", model_detail_name(share->detail));
+	json_bool(json, "provisional", share->is_provisional);
 	json_known(json, "stack", share->stack, share->stack);
 	json_add_stack(json, defs, share->stack);
 	json_close(json, '}');
@@ -92,7 +92,7 @@ void json_add_composition(struct json *json, const char *key, const struct model
 {
 	struct arena *arena = arena_create();
 	size_t count = 0;
-	const struct model_share *rows = arena ? composition_rows(arena, model, *of, &count) : NULL;
+	const struct model_share *rows = arena ? composition_shares(arena, model, *of, &count) : NULL;
 	size_t shown = count < STACKS_SHOWN ? count : STACKS_SHOWN;
 	json_open(json, key, '[');
 	for (size_t i = 0; rows && i < shown; i++) {
@@ -113,16 +113,19 @@ static void add_peak(struct json *json, const struct model *model, const struct 
 {
 	const struct composition of = {COMPOSITION_PEAK, device->ordinal};
 	const struct model_peak *peak = &device->peak;
+	struct model_categories categories;
+	model_categories_at_peak(model, device->ordinal, &categories);
 	json_open(json, "peak", '{');
 	json_unsigned(json, "time_ns", peak->time_ns);
 	json_unsigned(json, "sequence", peak->sequence);
-	json_null(json, "step");
-	json_null(json, "phase");
+	json_known(json, "step", peak->step, peak->step);
+	json_string(json, "phase", peak->is_phase_known ? model_phase_name(peak->phase) : NULL);
 	json_unsigned(json, "allocated_bytes", peak->allocated_bytes);
 	json_known(json, "reserved_bytes",
 		   !devices_is_pytorch(device) || device->pytorch_reserved_known,
 		   peak->reserved_bytes);
-	add_categories(json, peak->allocated_bytes);
+	json_add_categories(json, "categories", categories.bytes);
+	json_add_categories(json, "provisional", categories.provisional_bytes);
 	json_add_composition(json, "stacks", model, defs, &of, peak->allocated_bytes);
 	json_close(json, '}');
 }

@@ -41,6 +41,8 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 {
 	const struct composition of = {COMPOSITION_OOM, (unsigned)index};
 	const struct model_oom *oom = model_oom(model, index);
+	struct model_categories categories;
+	model_categories_at_oom(model, index, &categories);
 	json_open(json, NULL, '{');
 	json_known(json, "device", oom->device != MEMTRACE_DEVICE_UNKNOWN, oom->device);
 	json_unsigned(json, "time_ns", oom->time_ns);
@@ -49,6 +51,8 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 	json_known(json, "free_bytes", oom->free_bytes != UINT64_MAX, oom->free_bytes);
 	json_unsigned(json, "allocated_bytes", oom->allocated_bytes);
 	json_unsigned(json, "reserved_bytes", oom->reserved_bytes);
+	json_add_categories(json, "categories", categories.bytes);
+	json_add_categories(json, "provisional", categories.provisional_bytes);
 	json_string(json, "verdict", "unknown");
 	json_null(json, "kind");
 	json_null(json, "confidence");

@@ -24,16 +24,43 @@ static size_t take_rows(const struct model *model, struct composition of, struct
 	}
 }
 
-struct model_share *composition_rows(struct arena *arena, const struct model *model,
-				     struct composition of, size_t *count)
+static size_t take_shares(const struct model *model, struct composition of, struct model_share *rows,
+			  size_t capacity)
+{
+	switch (of.kind) {
+	case COMPOSITION_PEAK:
+		return model_shares_at_peak(model, of.index, rows, capacity);
+	case COMPOSITION_NOW:
+		return model_shares_now(model, of.index, rows, capacity);
+	default:
+		return model_shares_at_oom(model, of.index, rows, capacity);
+	}
+}
+
+typedef size_t take(const struct model *, struct composition, struct model_share *, size_t);
+
+static struct model_share *take_all(struct arena *arena, const struct model *model,
+				    struct composition of, take *some, size_t *count)
 {
 	struct model_share none;
-	size_t capacity = take_rows(model, of, &none, 0);
+	size_t capacity = some(model, of, &none, 0);
 	struct model_share *rows = arena_alloc(arena, capacity * sizeof *rows);
-	*count = rows ? take_rows(model, of, rows, capacity) : 0;
+	*count = rows ? some(model, of, rows, capacity) : 0;
 	if (*count > capacity)
 		*count = capacity;
 	return rows;
+}
+
+struct model_share *composition_rows(struct arena *arena, const struct model *model,
+				     struct composition of, size_t *count)
+{
+	return take_all(arena, model, of, take_rows, count);
+}
+
+struct model_share *composition_shares(struct arena *arena, const struct model *model,
+				       struct composition of, size_t *count)
+{
+	return take_all(arena, model, of, take_shares, count);
 }
 
 /* Finds the site of a line by open addressing; `slots` holds row numbers + 1 and is never full.

@@ -33,6 +33,8 @@ struct sites {
  */
 struct model_share *composition_rows(struct arena *, const struct model *, struct composition,
 				     size_t *count);
+/* The same with a row for each category and detail of a stack. */
+struct model_share *composition_shares(struct arena *, const struct model *, struct composition, size_t *count);
 
 struct sites sites_collect(const struct model *, const struct defs *, struct composition);
 void sites_release(struct sites *);

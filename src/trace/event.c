@@ -39,6 +39,8 @@ static const char *const what_names[MEMTRACE_WHAT_COUNT] = {
 	[MEMTRACE_EXPORT] = "export",
 	[MEMTRACE_BIND] = "bind",
 	[MEMTRACE_UNBIND] = "unbind",
+	[MEMTRACE_COPY] = "copy",
+	[MEMTRACE_PHASE] = "phase",
 };
 
 static const char *const space_names[MEMTRACE_SPACE_COUNT] = {

@@ -4,6 +4,7 @@
 #ifndef TEST_FAKE_MODEL_H
 #define TEST_FAKE_MODEL_H
 
+#include "model/attribution.h"
 #include "model/model.h"
 
 #define FAKE_ROWS 256
@@ -22,6 +23,9 @@ struct model {
 	struct fake_rows at_peak, now, at_oom;
 	struct model_oom ooms[MODEL_OOMS_MAX];
 	size_t oom_count;
+	struct model_step steps[8];
+	size_t step_count;
+	struct model_step_totals step_totals;
 	bool failed;
 };
 
@@ -83,6 +87,65 @@ size_t model_stacks_at_oom(const struct model *model, size_t index, struct model
 {
 	(void)index;
 	return fake_copy(&model->at_oom, rows, capacity);
+}
+
+size_t model_shares_at_peak(const struct model *model, unsigned ordinal, struct model_share *rows,
+			    size_t capacity)
+{
+	return model_stacks_at_peak(model, ordinal, rows, capacity);
+}
+
+size_t model_shares_now(const struct model *model, unsigned ordinal, struct model_share *rows,
+			size_t capacity)
+{
+	return model_stacks_now(model, ordinal, rows, capacity);
+}
+
+size_t model_shares_at_oom(const struct model *model, size_t index, struct model_share *rows,
+			   size_t capacity)
+{
+	return model_stacks_at_oom(model, index, rows, capacity);
+}
+
+static bool fake_categories(const struct fake_rows *rows, struct model_categories *categories)
+{
+	*categories = (struct model_categories){0};
+	for (size_t i = 0; i < rows->count; i++)
+		categories->bytes[rows->rows[i].category] += rows->rows[i].bytes;
+	return true;
+}
+
+bool model_categories_at_peak(const struct model *model, unsigned ordinal,
+			      struct model_categories *categories)
+{
+	(void)ordinal;
+	return fake_categories(&model->at_peak, categories);
+}
+
+bool model_categories_now(const struct model *model, unsigned ordinal,
+			  struct model_categories *categories)
+{
+	(void)ordinal;
+	return fake_categories(&model->now, categories);
+}
+
+bool model_categories_at_oom(const struct model *model, size_t index,
+			     struct model_categories *categories)
+{
+	(void)index;
+	return fake_categories(&model->at_oom, categories);
+}
+
+bool model_step(const struct model *model, size_t index, struct model_step *step)
+{
+	if (index < model->step_count)
+		*step = model->steps[index];
+	return index < model->step_count;
+}
+
+void model_step_totals(const struct model *model, struct model_step_totals *totals)
+{
+	*totals = model->step_totals;
 }
 
 size_t model_oom_count(const struct model *model)

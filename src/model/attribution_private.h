@@ -1,0 +1,263 @@
+/* What the files of the attribution share, grouped by the file that defines it. Blocks are never
+ * walked: a block whose label waits for the end of a phase is on one list, which that end empties. */
+#ifndef MT_MODEL_ATTRIBUTION_PRIVATE_H
+#define MT_MODEL_ATTRIBUTION_PRIVATE_H
+
+#include "model/attribution.h"
+#include "model/model.h"
+#include "model/table.h"
+#include "trace/event.h"
+#include "trace/marks.h"
+
+#define LOOPS_MAX	8
+#define STEPS_FIRST	64  /* records that are kept from the beginning … */
+#define STEPS_LAST	192 /* … and from the end */
+#define TOMBSTONES_MAX	65536
+#define SIZES_MAX	65536
+#define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
+
+struct model;
+struct block;
+struct device;
+
+/* ---------- label.c ---------- */
+
+/* What is kept of a block. Some say only how it was made: what they mean depends on whether the
+ * program has trained at all. */
+enum label {
+	LABEL_UNKNOWN,
+	LABEL_PARAMETER,
+	LABEL_LOADED, /* a parameter, or optimizer state of a checkpoint */
+	LABEL_GRADIENT,
+	LABEL_LIKELY_GRADIENT,
+	LABEL_STATE, /* of an optimizer */
+	LABEL_ACTIVATION,
+	LABEL_HELD,
+	LABEL_RECOMPUTED,
+	LABEL_DROPPED,
+	LABEL_FORWARD,  /* alive since a call of a module that goes on */
+	LABEL_OUTLIVED, /* has outlived it */
+	LABEL_USER,     /* made by the program between two steps */
+	LABEL_INPUT,
+	LABEL_WORKSPACE,
+	LABEL_COMMUNICATION,
+	LABEL_PASSING_COMMUNICATION,
+	LABEL_TEMPORARY,
+	LABEL_FREED_LATER, /* … than its call ended, but before any backward */
+	LABEL_STEPPING,    /* made by a step of an optimizer that goes on */
+	LABEL_STEP_TEMPORARY,
+	LABEL_PASSING, /* made by a backward that goes on */
+	LABEL_PASS_TEMPORARY,
+	LABEL_OTHER,
+	LABEL_COPY,
+	LABEL_NO_GRAD,
+	LABEL_KEPT,
+	LABEL_COUNT
+};
+
+struct label_meaning {
+	enum model_category category;
+	enum model_detail detail;
+	bool is_provisional;
+};
+struct label_meaning label_meaning(uint8_t label, bool has_trained);
+
+/* ---------- relabel.c ---------- */
+
+struct tombstone { /* of a freed block whose label is still open: 32 bytes */
+	uint64_t born, died;
+	uint32_t units; /* of 512 bytes */
+	uint32_t stack;
+	uint32_t next; /* in its chain, plus one */
+	uint8_t slot, label;
+};
+
+/* The block's bytes move, now and in everything recorded since it was born. */
+void relabel(struct model *, struct block *, enum label);
+/* Of a block that goes now, if anything recorded holds it. */
+void tombstone_add(struct model *, uint32_t *chain, const struct block *, uint64_t died);
+/* Empties the chain; all of it becomes `to`. LABEL_COUNT: stays as it is. */
+void tombstones_settle(struct model *, uint32_t *chain, enum label to);
+
+/* ---------- size.c ---------- */
+
+struct size_entry { /* how many long-lived blocks there are of one size */
+	uint64_t bytes;
+	int32_t parameters, gradients, states;
+	int32_t gradients_most; /* of one backward */
+	int32_t counted;	/* in the backward `stamp` */
+	int32_t predicted;	/* in the same */
+	uint32_t stamp;
+	struct block *newest; /* made outside backward, that may become a parameter */
+};
+
+struct sizes {
+	struct size_entry *entries;
+	uint32_t count, capacity; /* a power of two */
+};
+
+struct size_entry *size_find(struct model *, uint64_t bytes); /* NULL: none */
+struct size_entry *size_get(struct model *, uint64_t bytes);  /* never NULL */
+void size_add_parameter(struct model *, uint64_t bytes, int32_t by);
+
+/* ---------- phase.c ---------- */
+
+struct block_list {
+	struct block *first, *last;
+};
+
+struct call { /* of a module: its blocks are held by a graph */
+	uint32_t left; /* that are alive */
+	bool is_used;  /* one was freed by a backward */
+	uint32_t tombstones;
+};
+
+struct stepper { /* a thread inside Optimizer.step */
+	struct block_list blocks;
+	uint32_t site; /* frame that called it */
+	bool is_stepping;
+};
+
+struct loop { /* a thread that trains, and the engine threads that work for it */
+	uint32_t main;	  /* thread id, 0 none yet */
+	uint64_t last;	  /* event of main */
+	uint64_t devices; /* bit a slot */
+	bool is_used, trains;
+	bool in_backward, by_grad; /* torch.autograd.grad */
+	bool in_forward;
+	bool window_is_open; /* what the program makes now is data */
+	bool is_setting_up;
+	uint32_t backwards, steps, calls;
+	uint32_t call_count; /* blocks of the call that goes on */
+	struct block_list call, passing, data, kept, fresh, young, no_grad;
+	struct step_record *open[MODEL_DEVICES_MAX + 1];
+};
+
+/* What an event says about its thread's work; moves the machine. */
+struct moment_facts {
+	struct loop *loop;
+	const struct stack_marks *marks;
+	bool is_engine, is_backward, is_main;
+};
+void phase_note(struct model *, const struct event *, struct moment_facts *);
+enum model_phase phase_of(const struct model *, const struct loop *, uint32_t thread);
+uint64_t loop_backwards_a_step(const struct loop *);
+uint64_t loop_age_of_kept(const struct loop *); /* in backwards */
+
+void list_push(struct block_list *, struct block *);
+void list_remove(struct block *);
+struct block *list_pop(struct block_list *);
+
+/* ---------- settle.c: labels that the end of a phase decides ---------- */
+
+void settle_call(struct model *, struct loop *);
+void settle_data(struct model *, struct loop *);
+void settle_backward(struct model *, struct loop *);
+void settle_step(struct model *, struct loop *, struct stepper *);
+
+/* ---------- classify.c ---------- */
+
+enum kind { /* which rules a block follows */
+	KIND_NONE,
+	KIND_WORKSPACE,
+	KIND_COMMUNICATION,
+	KIND_STEP,
+	KIND_STATE,
+	KIND_BACKWARD,
+	KIND_RECOMPUTED,
+	KIND_SMALL, /* torch.autograd's own */
+	KIND_PARAMETER,
+	KIND_LOADED,
+	KIND_INPUT,
+	KIND_DATA,
+	KIND_FORWARD
+};
+
+struct block_facts { /* in every live block */
+	uint64_t born; /* sequence */
+	struct block_list *list;
+	struct block *before, *next;
+	struct call *call;
+	uint32_t backwards, calls; /* of its loop when it was born */
+	uint8_t label, kind, context, loop;
+	bool is_copied_to : 1; /* from the host */
+	bool is_zeros : 1;
+	bool is_factory : 1;
+	bool is_no_grad : 1;
+	bool is_library : 1;
+	bool is_early : 1; /* born before anything trained */
+	bool is_clone : 1; /* of something as large as a parameter */
+	bool is_shared : 1; /* two loops were in backward */
+};
+
+/* After the phase was moved; sets block->facts. */
+void classify_alloc(struct model *, struct block *, const struct event *, const struct moment_facts *);
+void classify_free(struct model *, struct block *, const struct event *, const struct moment_facts *);
+void classify_copy(struct model *, struct block *);
+uint32_t block_age(const struct model *, const struct block *); /* in backwards of its loop */
+
+/* ---------- step.c ---------- */
+
+struct step_moment {
+	uint64_t time_ns, sequence;
+	uint64_t allocated_bytes;
+	uint64_t bytes[LABEL_COUNT];
+	bool is_known;
+};
+
+struct step_record {
+	uint64_t step, begin_ns, end_ns, end_sequence, peak_bytes;
+	uint32_t backwards;
+	uint8_t loop, slot, peak_phase;
+	bool is_open;
+	struct step_moment after[MODEL_MOMENT_COUNT];
+};
+
+struct steps {
+	struct step_record *records; /* STEPS_FIRST, then a ring */
+	uint64_t count;		     /* ever */
+};
+
+void step_note_moment(struct model *, struct loop *, enum model_moment_kind, const struct event *);
+void step_end(struct model *, struct loop *, const struct event *);
+void step_note_event(struct model *, struct loop *, struct device *, const struct event *);
+void step_move(struct model *, uint8_t slot, uint64_t born, uint64_t died, uint64_t bytes, enum label from,
+	       enum label to);
+bool step_reaches(const struct model *, uint8_t slot, uint64_t born, uint64_t died);
+
+/* ---------- attribution.c ---------- */
+
+struct attribution {
+	bool has_trained;
+	struct loop loops[LOOPS_MAX];
+	uint32_t loop_count;
+	uint8_t loop_of_slot[MODEL_DEVICES_MAX + 1]; /* whose main was last active there */
+	uint32_t stamp;				     /* of backwards, in all loops */
+	uint64_t backwards, forwards, step_count;
+	struct sizes sizes;
+	struct steps steps;
+	struct tombstone *tombstones;
+	uint32_t tombstone_count, tombstone_capacity, tombstone_free;
+	uint64_t tombstones_lost;
+	struct known_marks {
+		struct stack_marks marks;
+		bool is_known;
+	} *marks; /* by stack */
+	uint32_t marks_capacity;
+	struct model_observer *observer;
+};
+
+int attribution_init(struct model *); /* 0 or -ENOMEM */
+const struct stack_marks *attribution_marks(struct model *, uint32_t stack); /* never NULL */
+bool attribution_is_engine(struct model *, uint32_t thread);
+void attribution_note_alloc(struct model *, struct block *, const struct event *);
+/* The block is in the figures now. */
+void attribution_counted(struct model *, const struct block *, struct device *, const struct event *);
+/* `block` NULL: one that is not known. */
+void attribution_note_free(struct model *, struct block *, const struct event *);
+void attribution_note_phase(struct model *, const struct event *);
+void categories_add(const struct model *, struct model_categories *, uint8_t label, uint64_t bytes);
+/* The label of driver memory outside PyTorch's cache, from its owner. */
+enum label attribution_of_owner(const char *owner);
+
+#endif

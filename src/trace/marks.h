@@ -1,0 +1,77 @@
+/* What the frames of a stack say about the work that was being done: which file and function of
+ * PyTorch, which exported native symbol. One table for the recorder, which looks for the phase of a
+ * thread, and the model, which names memory. Paths are compared by their end, never whole. */
+#ifndef MT_TRACE_MARKS_H
+#define MT_TRACE_MARKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/defs.h"
+
+/* What a Python frame is. The innermost one of a stack that is anything is the stack's context. */
+enum mark {
+	MARK_USER, /* none: the program's own code */
+	MARK_BACKWARD,      /* autograd's engine was entered */
+	MARK_BACKWARD_CALL, /* torch.autograd.backward itself */
+	MARK_GRAD_CALL,     /* torch.autograd.grad itself */
+	MARK_FUNCTION,      /* a torch.autograd.Function in backward */
+	MARK_OPTIMIZER,     /* Optimizer.step of any class */
+	MARK_OPTIMIZER_LOAD,
+	MARK_PARAMETER,     /* makes or moves parameters */
+	MARK_COPY,
+	MARK_INIT,
+	MARK_LOAD,          /* torch.load */
+	MARK_FORWARD,       /* Module.__call__ */
+	MARK_DDP_INIT,
+	MARK_COMMUNICATION, /* FSDP */
+	MARK_USER_INIT,     /* __init__ of the program's classes */
+	MARK_CLOSURE,
+	MARK_COUNT
+};
+
+/* More of a stack than its innermost mark: one bit a mark (1u << mark), and these. */
+#define MARK_FLAG(mark)   (1u << (mark))
+#define MARK_ZERO_GRAD    MARK_FLAG(MARK_COUNT)
+#define MARK_INIT_GROUP   MARK_FLAG(MARK_COUNT + 1)
+#define MARK_OPTIMIZER_FILE MARK_FLAG(MARK_COUNT + 2)
+#define MARK_CHECKPOINT   MARK_FLAG(MARK_COUNT + 3)
+#define MARK_COMPILED     MARK_FLAG(MARK_COUNT + 4) /* ahead-of-time autograd: torch.compile */
+#define MARK_LIBRARY      MARK_FLAG(MARK_COUNT + 5) /* the innermost frame is an installed package's */
+#define MARK_USER_BASE    MARK_FLAG(MARK_COUNT + 6) /* the outermost frame is not PyTorch's */
+#define MARK_IS_PYTHON    MARK_FLAG(MARK_COUNT + 7) /* there are Python frames */
+
+/* Of native frames. */
+#define MARK_WORKSPACE    (1u << 0)
+#define MARK_REDUCER      (1u << 1)
+#define MARK_ENGINE       (1u << 2)
+#define MARK_FACTORY      (1u << 3) /* the operator that Python called makes a tensor from nothing */
+#define MARK_ZEROS        (1u << 4) /* … of one value, or uninitialised */
+#define MARK_CLONE        (1u << 5)
+
+/* A Python frame: enum mark, and flags of it in *flags. */
+enum mark mark_of_python(const char *file, const char *function, uint32_t *flags);
+/* A native frame by its mangled symbol: flags; 0: it says nothing. An operator's are those of the
+ * operator. */
+uint32_t mark_of_symbol(const char *symbol);
+/* True if a symbol matters to mark_of_symbol() even when it says nothing: an operator's entry. */
+bool mark_is_operator(const char *symbol);
+
+struct stack_marks {
+	uint32_t flags;
+	uint8_t context; /* enum mark */
+	uint8_t native;
+	uint32_t step_site; /* python frame that called Optimizer.step, 0 none */
+};
+void marks_of_stack(const struct defs *, uint32_t stack, struct stack_marks *);
+
+/* Takes Python frames one by one, innermost first. */
+struct marks_walk {
+	struct stack_marks marks;
+	bool has_user, is_outermost_torch, is_site_next;
+	uint32_t count;
+};
+void marks_walk_python(struct marks_walk *, const char *file, const char *function, uint32_t frame);
+void marks_walk_end(struct marks_walk *);
+
+#endif
