@@ -153,6 +153,10 @@ void json_add_stack(struct json *json, const struct defs *defs, uint32_t stack_i
 	for (uint32_t i = 0; stack && i < stack->native_count; i++)
 		json_unsigned(json, NULL, defs_native_frame(defs, stack->native[i])->offset);
 	json_close(json, ']');
+	if (stack && stack->flags & MEMTRACE_STACK_TRUNCATED)
+		json_bool(json, "truncated", true);
+	if (stack && stack->flags & MEMTRACE_STACK_NATIVE_TRUNCATED)
+		json_bool(json, "native_truncated", true);
 	if (!has_places)
 		return;
 	json_open(json, "native_places", '[');

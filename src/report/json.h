@@ -20,7 +20,8 @@ void json_add_blind(struct json *, const struct model *, const struct defs *,
 		    const struct summary_facts *);
 
 /* "python": […], "native": […], innermost first; empty for an unknown stack. "native_offsets": of
- * the same native frames where they are in their modules. With debug information also
+ * the same native frames where they are in their modules. "truncated": true where there were more
+ * Python frames, "native_truncated": true where there were more native ones. With debug information also
  * "native_places": for each what stands there in the source, innermost first. */
 void json_add_stack(struct json *, const struct defs *, uint32_t stack);
 

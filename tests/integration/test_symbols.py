@@ -1,11 +1,15 @@
 """Native frames have names: stored by the program itself at its end, found by the tool where it was
 killed, with file and line where there is debug information; PyTorch's recorder names the same."""
 
+import contextlib
+import ctypes.util
+import http.server
 import os
 import re
 import shutil
 import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -79,6 +83,33 @@ def test_another_build_names_nothing(copy, tmp_path):
     assert allocation(run.trace)["native"] == native
 
 
+def test_a_stack_that_was_cut_says_so(copy, tmp_path):
+    whole = allocation(traced.run(tmp_path / "whole", str(copy)).trace)
+    assert "native_truncated" not in whole and "truncated" not in whole
+    cut = allocation(traced.run(tmp_path / "cut", str(copy), MEMTRACE_STACK_DEPTH="2").trace)
+    assert cut["native_truncated"] is True and "truncated" not in cut
+    assert cut["native"] == whole["native"][:2]
+
+
+def test_a_python_stack_that_was_cut_says_so(library, tool, tmp_path):
+    script = tmp_path / "deep.py"
+    script.write_text(
+        "import ctypes\n"
+        "def below(n):\n"
+        "    return below(n - 1) if n else cuda.cuMemAlloc_v2(ctypes.byref(address), 4096)\n"
+        "cuda, address = ctypes.CDLL('libcuda.so.1'), ctypes.c_uint64()\n"
+        "cuda.cuInit(0)\n"
+        "below(6)\n"
+    )
+    for depth, expected in ("128", 8), ("8", 8), ("7", 7):
+        out = tmp_path / depth
+        event = allocation(
+            traced.run(out, support.PYTHON, script, MEMTRACE_STACK_DEPTH=depth).trace
+        )
+        assert len(event["python"]) == expected
+        assert event.get("truncated", False) is (expected < 8)
+
+
 # ---- lines ------------------------------------------------------------------------------------
 
 
@@ -106,6 +137,59 @@ def test_nothing_is_fetched_unless_asked(copy, tmp_path):
         assert result.returncode == 0
         with pytest.raises(TimeoutError):
             server.accept()
+
+
+class Debuginfod(http.server.BaseHTTPRequestHandler):
+    """Serves the files of `server.files`, {path: bytes}, and keeps what was asked for."""
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        content = self.server.files.get(self.path)
+        self.send_response(200 if content else 404)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        self.wfile.write(content or b"")
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def serving(files):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Debuginfod) as server:
+        server.files, server.asked = files, []
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_debug_information_is_fetched_when_asked(copy, tmp_path):
+    if not ctypes.util.find_library("debuginfod"):
+        pytest.skip("there is no libdebuginfod")
+    if not shutil.which("objcopy"):
+        pytest.skip("there is no objcopy")
+    debug = tmp_path / "named.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", copy, debug], check=True)
+    subprocess.run(["objcopy", "--strip-debug", copy], check=True)
+    notes = subprocess.run(["readelf", "-n", copy], check=True, stdout=subprocess.PIPE, text=True)
+    build_id = re.search(r"Build ID: ([0-9a-f]+)", notes.stdout)[1]
+    run = traced.run(tmp_path / "out", str(copy))
+    assert "named.c:" not in support.memtrace("report", "--by", "stack", "--lines", run.trace)
+    path = f"/buildid/{build_id}/debuginfo"
+    with serving({path: debug.read_bytes()}) as server:
+        env = support.environment(
+            preload=False,
+            DEBUGINFOD_URLS=f"http://127.0.0.1:{server.server_address[1]}/",
+            DEBUGINFOD_CACHE_PATH=tmp_path / "cache",
+        )
+        command = [support.TOOL, "report", "--by", "stack", "--lines", "--debuginfod", run.trace]
+        result = support.run(command, env)
+    assert result.returncode == 0 and path in server.asked
+    assert re.search(rf"named\.c:{line_of('middle')} middle\n", result.stdout)
 
 
 # ---- C++ --------------------------------------------------------------------------------------
