@@ -20,6 +20,11 @@ from figures import (
 PAIRS = STAND_IN / "pairs"
 ON_STAND_IN = {"LD_LIBRARY_PATH": str(STAND_IN)}
 DEPTHS = ("10", "20", "20:30")  # Python frames, native frames
+FLOOR = {  # what no recorder can do without
+    "clock": "reading the time with clock_gettime",
+    "counter": "reading the processor's counter, once an event",
+    "addition": "an atomic addition, once an event",
+}
 FLOOD_PAIRS = 1_000_000
 LIVE_BLOCKS = 200_000
 STARTS_A_ROUND = 40
@@ -62,9 +67,14 @@ def calling_thread(folder):
         return differences(samples, with_it, without, 0.5)
 
     title("An event on the calling thread (CPU)")
-    clock = [each["clock 1"] for each in results["plain"]]
-    yield Figure("reading the clock, which every event does once", clock, "ns")
-    yield Figure("PyTorch block, no stack", event("off", "plain", "block 1"), "ns", 60)
+    floor = {}
+    for part, words in FLOOR.items():
+        floor[part] = [each[f"{part} 1"] for each in results["plain"]]
+        yield Figure(words, floor[part], "ns")
+    block = event("off", "plain", "block 1")
+    yield Figure("PyTorch block, no stack", block, "ns", 60)
+    rest = [all_ns - counter for all_ns, counter in zip(block, floor["counter"])]
+    yield Figure("  the same less one reading of the counter", rest, "ns")
     for threads in (2, 4):
         samples = event("off", "plain", f"block {threads}")
         yield Figure(f"  the same, {threads} threads at once", samples, "ns")

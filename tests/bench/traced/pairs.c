@@ -1,11 +1,13 @@
 /* Pairs of calls to time: an allocation and a free, on libraries that do nearly nothing, with and
  * without memtrace in between. Both a program and, for Python, a library with pairs_burst_below().
  *   pairs                      bursts of every kind: "KIND THREADS NS_A_PAIR", the median of the
- * bursts; and "clock 1 NS", one reading of the clock pairs flood THREADS PAIRS  no pauses, so that
- * the ring is full: "flood EVENTS SECONDS DUMP_THREAD_SECONDS", the second of processor time pairs
- * live COUNT           leaves COUNT blocks allocated: "live RSS_KIB" A burst fills a fraction of
- * the ring, and the pause after it is long enough for the ring to be emptied: what is timed is the
- * calling thread, not the wait for the dump thread. */
+ *                              bursts; then "clock 1 NS", "counter 1 NS", "addition 1 NS": one
+ *                              reading of the clock, of the processor's counter, one atomic addition
+ *   pairs flood THREADS PAIRS  no pauses, so that the ring is full: "flood EVENTS SECONDS
+ *                              DUMP_THREAD_SECONDS", the second of processor time
+ *   pairs live COUNT           leaves COUNT blocks allocated: "live RSS_KIB"
+ * A burst fills a fraction of the ring, and the pause after it is long enough for the ring to be
+ * emptied: what is timed is the calling thread, not the wait for the dump thread. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,13 +17,14 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #define BURST_EVENTS   8192
 #define BURSTS         60
 #define PAUSE_US       6000
 #define SETTLE_US      300000 /* then the dump thread has taken all */
 #define THREADS_MAX    16
-#define CLOCK_READINGS 10000
+#define FLOOR_READINGS 10000
 #define BLOCK_BYTES    512
 #define LIVE_BLOCKS    64 /* a free takes the block of so many pairs ago */
 #define SEGMENT_BYTES  (2u << 20)
@@ -174,15 +177,33 @@ static double dump_thread_seconds(void)
 	return (double)ns / 1e9;
 }
 
-/* What every event pays for its time. */
-static double clock_ns(void)
+/* What no recorder of events can do without: the time, by clock_gettime or by the processor's
+ * counter, and a number of its own. */
+static uint64_t sum;
+
+static void read_clock(void)
+{
+	sum += time_ns(CLOCK_MONOTONIC);
+}
+
+static void read_counter(void)
+{
+	sum += __rdtsc();
+}
+
+static void add_atomically(void)
+{
+	__atomic_fetch_add(&sum, 1, __ATOMIC_RELAXED);
+}
+
+static double once_ns(void (*what)(void))
 {
 	double best = 1e9;
 	for (int round = 0; round < 20; round++) {
 		uint64_t start = time_ns(CLOCK_THREAD_CPUTIME_ID);
-		for (int i = 0; i < CLOCK_READINGS; i++)
-			time_ns(CLOCK_MONOTONIC);
-		double each = (double)(time_ns(CLOCK_THREAD_CPUTIME_ID) - start) / CLOCK_READINGS;
+		for (int i = 0; i < FLOOR_READINGS; i++)
+			what();
+		double each = (double)(time_ns(CLOCK_THREAD_CPUTIME_ID) - start) / FLOOR_READINGS;
 		best = each < best ? each : best;
 	}
 	return best;
@@ -242,7 +263,9 @@ int main(int argc, char **argv)
 		measure("block", BLOCK, 1);
 		measure("block", BLOCK, 2);
 		measure("block", BLOCK, 4);
-		printf("clock 1 %.2f\n", clock_ns());
+		printf("clock 1 %.2f\n", once_ns(read_clock));
+		printf("counter 1 %.2f\n", once_ns(read_counter));
+		printf("addition 1 %.2f\n", once_ns(add_atomically));
 	}
 	return 0;
 }
