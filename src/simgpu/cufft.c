@@ -8,6 +8,13 @@
 
 enum cufft_result { CUFFT_SUCCESS = 0, CUFFT_INVALID_VALUE = 4 };
 
+/* 12.0 with CUDA 13, 11.3 with CUDA 12: what a program built for it takes. */
+SIM_API(int, cufftGetVersion, int *version)
+{
+	*version = SIM_CUDA_MAJOR == 13 ? 12000 : 11303;
+	return CUFFT_SUCCESS;
+}
+
 SIM_API(int, cufftCreate, int *plan)
 {
 	static int last_plan;

@@ -21,6 +21,13 @@ struct cusolver_handle {
 	void *stream;
 };
 
+/* 12.0 with CUDA 13, 11.7 with CUDA 12: what a program built for it takes. */
+SIM_API(int, cusolverGetVersion, int *version)
+{
+	*version = SIM_CUDA_MAJOR == 13 ? 12004 : 11703;
+	return CUSOLVER_SUCCESS;
+}
+
 SIM_API(int, cusolverDnCreate, struct cusolver_handle **handle)
 {
 	*handle = calloc(1, sizeof(**handle));

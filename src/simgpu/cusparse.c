@@ -9,7 +9,24 @@
 
 #include <stdlib.h>
 
-enum cusparse_status { CUSPARSE_SUCCESS = 0, CUSPARSE_ALLOC_FAILED = 2 };
+enum cusparse_status { CUSPARSE_SUCCESS = 0, CUSPARSE_ALLOC_FAILED = 2, CUSPARSE_INVALID_VALUE = 3 };
+
+/* One library serves CUDA 12 and 13: of 12.6, as the genuine one of CUDA 13. */
+SIM_API(int, cusparseGetVersion, void *handle, int *version)
+{
+	*version = 12602;
+	return CUSPARSE_SUCCESS;
+}
+
+SIM_API(int, cusparseGetProperty, unsigned part, int *value)
+{
+	static const int parts[] = {12, 6, 2}; /* major, minor, patch */
+
+	if (part >= sizeof(parts) / sizeof(parts[0]))
+		return CUSPARSE_INVALID_VALUE;
+	*value = parts[part];
+	return CUSPARSE_SUCCESS;
+}
 
 /* Handles, matrices, vectors and the state of a solve; only sparse matrices keep something. */
 struct sparse_object {
