@@ -5,8 +5,8 @@
 
 #define OWNER_NAME_BYTES 64
 
-/* "pytorch", "nccl", "program", "libfoo.so" (without a version suffix): constant or in `buffer`. `file` is the last
- * component of a module's path, not empty. */
+/* "pytorch", "nccl", "program", "libfoo.so" (without a version suffix), "foo" for an extension module of Python:
+ * constant or in `buffer`. `file` is the last component of a module's path, not empty. */
 const char *owner_name(const char *file, char buffer[OWNER_NAME_BYTES]);
 
 /* For people: "nccl" → "NCCL"; other names as they are. */

@@ -11,6 +11,7 @@ import traced
 
 INSTALLED = support.ROOT / ".venv" / "clients"
 SCRIPTS = support.ROOT / "tests" / "clients"
+CONTEXT_BYTES = 300 << 20  # of the simulated GPU, each
 
 
 def site_packages(name):
@@ -35,18 +36,24 @@ def driver_figures(path):
     return {line["device"]: line for line in lines if line["pid"] in processes}
 
 
-def run(folder, script, client=None, **more):
-    """Runs tests/clients/SCRIPT: (the finished run, what it told on its last line, the driver's figures)."""
+def cuda_include():
+    """The folder of the headers that this build was made with."""
+    lines = (support.BUILD / "gen" / "config.mk").read_text().splitlines()
+    settings = dict(line.split(" := ") for line in lines if " := " in line)
+    return support.ROOT / settings["CUDA_INCLUDE"].strip()
+
+
+def run(folder, program, *arguments, **more):
+    """Runs a program: (the finished run, what it told on its last line, the driver's figures)."""
     stats = folder / "stats"
-    path = str(site_packages(client)) if client else None
     finished = traced.run(
-        folder,
-        str(support.PYTHON),
-        SCRIPTS / script,
-        cuda=support.SIMGPU,
-        PYTHONPATH=path,
-        SIMGPU_STATS=str(stats),
-        **more,
+        folder, str(program), *arguments, cuda=support.SIMGPU, SIMGPU_STATS=str(stats), **more
     )
     assert finished.status == 0, finished.stdout + finished.stderr
     return finished, json.loads(finished.stdout.splitlines()[-1]), driver_figures(stats)
+
+
+def run_script(folder, script, client, **more):
+    """The same of tests/clients/SCRIPT, in Python, with a client's packages."""
+    path = str(site_packages(client))
+    return run(folder, support.PYTHON, SCRIPTS / script, PYTHONPATH=path, **more)

@@ -1,0 +1,118 @@
+"""Programs beside the usual PyTorch training run under memtrace, and every figure is right.
+
+The truth is the program's own count, what the driver tells it is in use, and what the simulated driver counted.
+"""
+
+import shutil
+import subprocess
+
+import pytest
+
+import clients
+import support
+import test_cases
+import traced
+
+pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
+
+
+def check_account(finished, told, driver):
+    """A program that uses device 0 alone, told on its last line what it holds; its sizes are whole pages of the
+    device, so nothing is rounded."""
+    (device,) = finished.report["devices"]
+    reserved = device["reserved"]
+    assert reserved["current_bytes"] == told["live_bytes"]
+    assert reserved["peak_bytes"] == told["peak_bytes"]
+    assert (reserved["allocations"], reserved["frees"]) == (told["allocations"], told["frees"])
+    assert finished.report["host_pinned"]["current_bytes"] == told["pinned_bytes"]
+    # Tracked and the context are what is in use, by the program's own question and by the driver's own count.
+    assert told["live_bytes"] + told["context_bytes"] == told["used_bytes"]
+    assert told["peak_bytes"] + told["context_bytes"] == driver[0]["peak"]
+    assert driver[0]["allocs"] == told["allocations"]
+    assert device["untracked_bytes"] == told["context_bytes"]
+    assert traced.balance(finished.report) == traced.SOUND
+    assert finished.report["blind"] == []
+    code = {event["what"] for event in support.dump(finished.trace)} & {"module", "library"}
+    assert bool(code) == told["has_kernel"]
+
+
+# ---- programs in C and C++ ----------------------------------------------------------------------
+
+COMPILED = {"driver.c": ("gcc", "-l:libcuda.so.1"), "runtime.cpp": ("g++", "-l:libcudart.so.13")}
+
+
+@pytest.mark.parametrize("source", COMPILED)
+def test_a_compiled_program_is_accounted_for(tmp_path, source):
+    compiler, linked = COMPILED[source]
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler} here")
+    words = [compiler, "-O1", "-g", clients.SCRIPTS / source, "-isystem", clients.cuda_include()]
+    words += [f"-L{support.SIMGPU}", linked, "-lpthread", "-Wl,--allow-shlib-undefined"]
+    subprocess.run([*words, "-o", tmp_path / "program"], check=True)
+    check_account(*clients.run(tmp_path, tmp_path / "program"))
+
+
+# ---- programs in Python -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", ["numba_arrays.py", "driver_bindings.py"])
+def test_a_python_program_on_the_driver_alone_is_accounted_for(tmp_path, script):
+    finished, told, driver = clients.run_script(tmp_path, script, "numba")
+    check_account(finished, told, driver)
+    (device,) = finished.report["devices"]
+    assert [row["owner"] for row in device["owners"]] == ["cydriver"]  # the bindings' module
+    assert all(script in " ".join(stack["python"]) for stack in device["peak"]["stacks"])
+
+
+def test_the_bindings_of_the_runtime_refuse_the_simulated_driver(tmp_path):
+    """cuda.bindings.runtime has NVIDIA's runtime linked in, which checks its driver; so has CuPy."""
+    program = "from cuda.bindings import runtime; print(runtime.cudaMalloc(1000)[0].name)"
+    path = str(clients.site_packages("numba"))
+    for preload in (False, True):
+        run = traced.run(
+            tmp_path, str(support.PYTHON), "-c", program, cuda=support.SIMGPU, preload=preload,
+            PYTHONPATH=path,
+        )  # fmt: skip
+        assert (run.status, run.stdout) == (0, "cudaErrorSymbolNotFound\n"), run.stderr
+
+
+def test_bitsandbytes_adam_has_bytes_for_states(tmp_path):
+    path = str(clients.site_packages("bitsandbytes"))
+    run = support.run_case("adam8bit", tmp_path, PYTHONPATH=path)
+    test_cases.compare_with_account(run)
+    (device,) = support.report(run.trace)["devices"]
+    states = [
+        stack["bytes"]
+        for stack in device["peak"]["stacks"]
+        if any("Optimizer8bit.get_state_buffer" in frame for frame in stack["python"])
+    ]
+    assert sum(states) == run.truth["states_bytes"]
+
+
+# ---- heavy ones ---------------------------------------------------------------------------------
+
+if clients.is_full():
+
+    def test_a_compiled_model_equals_the_account_of_pytorch(tmp_path):
+        path = str(clients.site_packages("triton"))
+        caches = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+        caches = {name: str(tmp_path / folder) for name, folder in caches.items()}
+        run = support.run_case("compiled", tmp_path, PYTHONPATH=path, **caches)
+        test_cases.compare_with_account(run)
+        modules = [event for event in support.dump(run.trace) if event["what"] == "module"]
+        assert len(modules) >= 4  # kernels of forward and backward were compiled and loaded
+
+    @pytest.mark.parametrize("preallocate", ["true", "false"])
+    def test_jax_is_accounted_for(tmp_path, preallocate):
+        """XLA hands out parts of a pool of its own; what memtrace sees is the pool."""
+        finished, told, driver = clients.run_script(
+            tmp_path, "jax_arrays.py", "jax", XLA_PYTHON_CLIENT_PREALLOCATE=preallocate
+        )
+        (device,) = finished.report["devices"]
+        assert device["reserved"]["current_bytes"] == told["pool_bytes"]
+        assert device["reserved"]["peak_bytes"] == told["peak_pool_bytes"]
+        assert device["reserved"]["peak_bytes"] + clients.CONTEXT_BYTES == driver[0]["peak"]
+        assert [row["owner"] for row in device["owners"]] == ["xla"]
+        assert told["live_bytes"] <= told["in_use_bytes"] <= told["pool_bytes"]
+        assert traced.balance(finished.report) == traced.SOUND
+        assert "module" in {event["what"] for event in support.dump(finished.trace)}
