@@ -19,7 +19,7 @@ static find_symbol *c_library_dlsym(void)
 {
 	static find_symbol *found;
 	if (!found)
-		found = (find_symbol *)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+		found = (find_symbol *)dlvsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "dlsym", "GLIBC_2.2.5");
 	return found;
 }
 
