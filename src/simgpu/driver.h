@@ -198,6 +198,8 @@ bool mapping_find(CUdeviceptr address, CUdeviceptr *start, size_t *bytes, int *d
 
 /* Without lock.  A handle for `bytes` on no device, which cost nothing. */
 CUresult allocation_make(CUmemGenericAllocationHandle *handle, size_t bytes);
+/* Without lock.  The bytes of a physical allocation. */
+CUresult allocation_size(CUmemGenericAllocationHandle handle, size_t *bytes);
 /* Without lock.  One more reference to a physical allocation. */
 CUresult allocation_retain(CUmemGenericAllocationHandle handle);
 

@@ -1,8 +1,9 @@
 /*
  * Memory shared by handle.  A physical allocation or a pool can be exported as a file descriptor
- * and imported again in the same process, and so can linear memory by its IPC handle, which a card
- * refuses: so importers can be tested alone.  Between processes nothing is shared, because each has
- * a machine of its own.  An import costs nothing.  Owns the list of open IPC handles.
+ * and imported again, and linear memory by its IPC handle: in the same process too, which a card
+ * refuses for the latter, so that importers can be tested alone.  Each process has a machine of its
+ * own: what another one exported has its size here and costs nothing, but contents are not shared,
+ * and its end is not noticed.  Owns the list of open IPC handles.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <stdlib.h>
@@ -16,20 +17,21 @@
 struct ticket {
 	char mark[16];
 	pid_t process;
+	int device;
+	size_t bytes;
 	uintptr_t handle;
 };
 static const char memory_mark[16] = "simgpu memory", pool_mark[16] = "simgpu pool";
 
 /* ---- file descriptors ---- */
 
-static CUresult ticket_write(int *descriptor, const char *mark, uintptr_t handle)
+static CUresult ticket_write(int *descriptor, const char *mark, struct ticket ticket)
 {
-	struct ticket ticket = {.process = getpid(), .handle = handle};
-
+	ticket.process = getpid();
+	memcpy(ticket.mark, mark, sizeof(ticket.mark));
 	*descriptor = memfd_create(mark, MFD_CLOEXEC);
 	if (*descriptor < 0)
 		return CUDA_ERROR_OPERATING_SYSTEM;
-	memcpy(ticket.mark, mark, sizeof(ticket.mark));
 	if (pwrite(*descriptor, &ticket, sizeof(ticket), 0) == (ssize_t)sizeof(ticket))
 		return CUDA_SUCCESS;
 	close(*descriptor);
@@ -41,20 +43,18 @@ static CUresult ticket_read(struct ticket *ticket, int descriptor, const char *m
 	bool is_ours = pread(descriptor, ticket, sizeof(*ticket), 0) == (ssize_t)sizeof(*ticket) &&
 		       memcmp(ticket->mark, mark, sizeof(ticket->mark)) == 0;
 
-	if (!is_ours)
-		return CUDA_ERROR_INVALID_VALUE;
-	return ticket->process == getpid() ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+	return is_ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle handle,
 				      CUmemAllocationHandleType type, unsigned long long flags)
 {
-	CUmemAllocationProp properties;
+	struct ticket ticket = {.handle = handle};
 
 	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	CUresult result = cuMemGetAllocationPropertiesFromHandle(&properties, handle);
-	return result == CUDA_SUCCESS ? ticket_write(shared, memory_mark, handle) : result;
+	CUresult result = allocation_size(handle, &ticket.bytes);
+	return result == CUDA_SUCCESS ? ticket_write(shared, memory_mark, ticket) : result;
 }
 
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shared,
@@ -65,6 +65,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	CUresult result = ticket_read(&ticket, (int)(intptr_t)shared, memory_mark);
+	if (result == CUDA_SUCCESS && ticket.process != getpid())
+		return allocation_make(handle, ticket.bytes);
 	if (result == CUDA_SUCCESS)
 		result = allocation_retain(ticket.handle);
 	if (result == CUDA_SUCCESS)
@@ -77,11 +79,13 @@ CUresult cuMemPoolExportToShareableHandle(void *shared, CUmemoryPool pool,
 {
 	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
+	struct ticket ticket = {.handle = (uintptr_t)pool};
 	pthread_mutex_lock(&driver_lock);
 	bool is_known = is_pool(pool);
+	if (is_known)
+		ticket.device = pool->device;
 	pthread_mutex_unlock(&driver_lock);
-	return is_known ? ticket_write(shared, pool_mark, (uintptr_t)pool)
-			: CUDA_ERROR_INVALID_VALUE;
+	return is_known ? ticket_write(shared, pool_mark, ticket) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *shared,
@@ -96,8 +100,9 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *shared,
 	if (result != CUDA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&driver_lock);
-	CUmemoryPool exported = (CUmemoryPool)ticket.handle;
-	*pool = is_pool(exported) ? pool_import(exported->device) : NULL;
+	bool is_there = ticket.process != getpid() || is_pool((CUmemoryPool)ticket.handle);
+	*pool = is_there && ticket.device < driver_machine.device_count ? pool_import(ticket.device)
+									 : NULL;
 	pthread_mutex_unlock(&driver_lock);
 	return *pool != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -140,8 +145,9 @@ static CUresult pointer_import(CUdeviceptr *address, const struct shared_pointer
 		.device = shared->device,
 	};
 
-	if (shared->process != getpid() || shared->bytes == 0)
-		return CUDA_ERROR_NOT_SUPPORTED;
+	if (shared->process == 0 || shared->bytes == 0 ||
+	    shared->device >= driver_machine.device_count)
+		return CUDA_ERROR_INVALID_VALUE;
 	CUresult result = block_insert(&block, DRIVER_PAGE_BYTES);
 	if (result == CUDA_SUCCESS)
 		*address = block.address;
@@ -170,23 +176,34 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
 /* ---- IPC handles: opened twice, one is at the same address and counts ---- */
 
 static struct opened {
-	CUdeviceptr exported, address;
+	struct shared_pointer exported;
+	CUdeviceptr address;
 	unsigned count;
 	struct opened *next;
 } * opened_handles;
 
-static struct opened **opened_find(CUdeviceptr exported, CUdeviceptr address)
+static struct opened **opened_find(CUdeviceptr address)
 {
 	struct opened **link = &opened_handles;
 
-	while (*link != NULL && (*link)->exported != exported && (*link)->address != address)
+	while (*link != NULL && (*link)->address != address)
 		link = &(*link)->next;
 	return link;
 }
 
+static struct opened *opened_find_exported(const struct shared_pointer *shared)
+{
+	struct opened *opened = opened_handles;
+
+	while (opened != NULL && (opened->exported.process != shared->process ||
+				  opened->exported.address != shared->address))
+		opened = opened->next;
+	return opened;
+}
+
 static CUresult open_handle(CUdeviceptr *address, const struct shared_pointer *shared)
 {
-	struct opened *opened = *opened_find(shared->address, 0);
+	struct opened *opened = opened_find_exported(shared);
 
 	if (opened == NULL) {
 		CUdeviceptr placed;
@@ -194,7 +211,7 @@ static CUresult open_handle(CUdeviceptr *address, const struct shared_pointer *s
 		opened = result == CUDA_SUCCESS ? malloc(sizeof(*opened)) : NULL;
 		if (opened == NULL)
 			return result != CUDA_SUCCESS ? result : CUDA_ERROR_OUT_OF_MEMORY;
-		*opened = (struct opened){shared->address, placed, 0, opened_handles};
+		*opened = (struct opened){*shared, placed, 0, opened_handles};
 		opened_handles = opened;
 	}
 	opened->count++;
@@ -204,7 +221,7 @@ static CUresult open_handle(CUdeviceptr *address, const struct shared_pointer *s
 
 static CUresult close_handle(CUdeviceptr address)
 {
-	struct opened **link = opened_find(0, address);
+	struct opened **link = opened_find(address);
 	struct opened *opened = *link;
 
 	if (opened == NULL)
@@ -247,12 +264,16 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address)
 	return result;
 }
 
+/* All work is done when a call returns: another process's event has nothing to wait for. */
 CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 {
-	return CUDA_ERROR_NOT_SUPPORTED;
+	if (handle == NULL || event == NULL)
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(handle, 0, sizeof(*handle));
+	return CUDA_SUCCESS;
 }
 
 CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 {
-	return CUDA_ERROR_NOT_SUPPORTED;
+	return cuEventCreate(event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
 }

@@ -136,6 +136,16 @@ CUresult allocation_make(CUmemGenericAllocationHandle *handle, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
+CUresult allocation_size(CUmemGenericAllocationHandle handle, size_t *bytes)
+{
+	pthread_mutex_lock(&driver_lock);
+	const struct allocation *allocation = allocation_find(handle);
+	if (allocation != NULL)
+		*bytes = allocation->bytes;
+	pthread_mutex_unlock(&driver_lock);
+	return allocation != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	CUresult result = CUDA_ERROR_INVALID_VALUE;

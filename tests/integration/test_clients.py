@@ -38,18 +38,48 @@ def check_account(finished, told, driver):
 
 # ---- programs in C and C++ ----------------------------------------------------------------------
 
-COMPILED = {"driver.c": ("gcc", "-l:libcuda.so.1"), "runtime.cpp": ("g++", "-l:libcudart.so.13")}
-
-
-@pytest.mark.parametrize("source", COMPILED)
-def test_a_compiled_program_is_accounted_for(tmp_path, source):
+def build(folder, source):
     compiler, linked = COMPILED[source]
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler} here")
     words = [compiler, "-O1", "-g", clients.SCRIPTS / source, "-isystem", clients.cuda_include()]
     words += [f"-L{support.SIMGPU}", linked, "-lpthread", "-Wl,--allow-shlib-undefined"]
-    subprocess.run([*words, "-o", tmp_path / "program"], check=True)
-    check_account(*clients.run(tmp_path, tmp_path / "program"))
+    subprocess.run([*words, "-o", folder / "program"], check=True)
+    return folder / "program"
+
+
+COMPILED = {
+    "driver.c": ("gcc", "-l:libcuda.so.1"),
+    "sharing.c": ("gcc", "-l:libcuda.so.1"),
+    "runtime.cpp": ("g++", "-l:libcudart.so.13"),
+}
+
+
+@pytest.mark.parametrize("source", ["driver.c", "runtime.cpp"])
+def test_a_compiled_program_is_accounted_for(tmp_path, source):
+    check_account(*clients.run(tmp_path, build(tmp_path, source)))
+
+
+def test_memory_of_another_process_is_counted_where_it_was_obtained(tmp_path):
+    """Linear memory by an IPC handle, a pool's and physical memory by descriptors: the importer has none of it."""
+    run = traced.run(tmp_path, str(build(tmp_path, "sharing.c")), cuda=support.SIMGPU)
+    assert run.status == 0, run.stderr
+    told = {line["pid"]: line for line in traced.json_lines(run.stdout)[0]}
+    assert {line["who"] for line in told.values()} == {"importer", "exporter"}
+    reports = [support.report(trace) for trace in run.traces]
+    assert {report["program"]["pid"] for report in reports} == set(told)
+    for report in reports:
+        line = told[report["program"]["pid"]]
+        (device,) = report["devices"]
+        assert device["reserved"]["current_bytes"] == line["live_bytes"]
+        assert device["reserved"]["peak_bytes"] == line["live_bytes"]
+        assert line["live_bytes"] + clients.CONTEXT_BYTES == line["used_bytes"]
+        assert device["untracked_bytes"] == clients.CONTEXT_BYTES
+        assert traced.balance(report) == traced.SOUND
+    by_pid = {report["program"]["pid"]: trace for report, trace in zip(reports, run.traces)}
+    (importer,) = [pid for pid, line in told.items() if line["who"] == "importer"]
+    shown = [e for e in support.dump(by_pid[importer]) if e["space"] == "external"]
+    assert [(event["what"], event["bytes"]) for event in shown] == [("alloc", 0)] * 3
 
 
 # ---- programs in Python -------------------------------------------------------------------------
