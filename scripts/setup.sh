@@ -1,5 +1,5 @@
 #!/bin/bash
-# Usage: setup.sh [build|unit|demo|check]
+# Usage: setup.sh [build|unit|demo|check|full]
 #
 # Makes this machine ready, and does nothing when it is:
 #   build  Debian packages that the compiler and linker need
@@ -7,6 +7,7 @@
 #   demo   build, and a virtual environment .venv with the CUDA build of PyTorch, but none of
 #          NVIDIA's libraries
 #   check  all of these, pytest, a second PyTorch, model libraries, other users of CUDA
+#   full   check, and more libraries that train models
 #
 # Packages are installed with apt-get as root or through `sudo -n`; where neither works the line to
 # type is printed. Nothing else is touched outside the tree. Python packages come from PyPI; with
@@ -18,8 +19,8 @@ cd "$(dirname "$0")/.."
 
 level=${1:-check}
 case $level in
-build | unit | demo | check) ;;
-*) die "usage: setup.sh [build|unit|demo|check]" ;;
+build | unit | demo | check | full) ;;
+*) die "usage: setup.sh [build|unit|demo|check|full]" ;;
 esac
 
 torch_version=2.15.0
@@ -135,22 +136,25 @@ install_old_torch() {
     mv $old_torch.new $old_torch
 }
 
-install_test_packages() {
-    local stamp=.venv/requirements-check.txt
-    cmp -s scripts/requirements-check.txt $stamp && return
-    say "pytest and the model libraries of the tests"
-    # These require torch: their own requirements stand in the file.
-    pip_install --no-deps -r scripts/requirements-check.txt
-    cp scripts/requirements-check.txt $stamp
+# install_listed NAME WHAT: what scripts/requirements-NAME.txt lists, all of it. Most of these
+# require torch, so their own requirements stand in the file.
+install_listed() {
+    local list=requirements-$1.txt
+    cmp -s "scripts/$list" ".venv/$list" && return
+    say "$2"
+    pip_install --no-deps -r "scripts/$list"
+    cp "scripts/$list" ".venv/$list"
 }
 
 need_packages "$build_packages"
-case $level in unit | check) need_packages "$unit_packages" ;; esac
+case $level in unit | check | full) need_packages "$unit_packages" ;; esac
 case $level in build | unit) exit 0 ;; esac
 make_venv
 python=$(find_python)
 install_torch
-[ "$level" = check ] || exit 0
-install_test_packages
+[ "$level" != demo ] || exit 0
+install_listed check "pytest and the model libraries of the tests"
 install_old_torch
 scripts/fetch-clients.sh cudart12 cudart13 numba bitsandbytes # 130 MB to download
+[ "$level" = full ] || exit 0
+install_listed attribution "more libraries that train models (12 MB to download)"

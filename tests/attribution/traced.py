@@ -1,0 +1,64 @@
+"""The blocks of a traced run, as `memtrace dump` tells them, beside those of the truth."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import support
+
+WORKSPACE = ("getCurrentCUDABlasHandle", "allocateCUDABlasWorkspace", "getCUDABlasLtWorkspace")
+
+
+@dataclass
+class Traced:
+    bytes: int
+    born: int
+    died: int
+    category: str  # memtrace's
+    python: list
+    is_workspace: bool
+    truth: str = None
+
+
+def blocks_of(trace):
+    """Of each device with any: its blocks in the order of their allocation."""
+    devices, live, counts = defaultdict(list), {}, defaultdict(int)
+    for event in support.dump(trace, "--stacks"):
+        if event["what"] not in ("block_alloc", "block_free") or event.get("at_exit"):
+            continue
+        device, where = event["device"], (event["device"], event["addr"])
+        index = counts[device]
+        counts[device] += 1
+        if event["what"] == "block_free":
+            live.pop(where).died = index
+            continue
+        live[where] = Traced(
+            event["bytes"],
+            index,
+            None,
+            event["category"] or "unknown",
+            event.get("python") or [],
+            any(symbol in frame for frame in event.get("native") or [] for symbol in WORKSPACE),
+        )
+        devices[device].append(live[where])
+    return dict(sorted(devices.items()))
+
+
+def pair(traced, true):
+    """Gives every traced block its truth; returns the pairs and how many are not in step. A block
+    is the n-th allocation; where the two runs differ in order, the n-th that fits."""
+    pairs, waiting, astray = [], [], 0
+    for ours, theirs in zip(traced, true):
+        waiting.append(theirs)
+        match = next((block for block in waiting if fits(ours, block)), None)
+        astray += match is not theirs
+        if match:
+            waiting.remove(match)
+            pairs.append((ours, match))
+            ours.truth = "workspace" if ours.is_workspace else match.category
+    return pairs, astray + abs(len(traced) - len(true))
+
+
+def fits(traced, true):
+    """A block is what was asked, rounded up; above a MiB what is left over may stay with it."""
+    slack = traced.bytes - true.bytes
+    return 0 <= slack < (512 if traced.bytes <= 1 << 20 else 1 << 21)
