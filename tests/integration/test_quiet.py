@@ -15,12 +15,12 @@ TLS_BYTES_MAX = 256  # more does not fit when the library is opened by dlopen
 # Every symbol that the library takes from the process, and why it may.
 LIBC = {
     "memory and strings": """
-        calloc free malloc memchr memcmp memcpy memmove memset strcasecmp strchr strcmp strcspn
-        strlen strncasecmp strncmp strncpy strnlen strrchr strspn strstr""",
+        calloc free malloc memchr memcmp memcpy memmove memset strcasecmp strchr strcmp strcpy
+        strcspn strlen strncasecmp strncmp strncpy strnlen strrchr strspn strstr""",
     "mapped memory, of the front and the tables": "madvise mmap mremap munmap",
     "files of ours": """
-        close fallocate fcntl fstat ftruncate open posix_fallocate pread pwrite read readlink unlink
-        write""",
+        close fallocate fcntl fstat fstatfs ftruncate lstat open posix_fallocate pread pwrite read
+        readlink statfs unlink write""",
     "what the process is": "getauxval getcwd getenv gethostname getpid syscall",
     "the status that exit was called with": "on_exit",
     "time": "clock_gettime gmtime_r nanosleep time",
@@ -95,6 +95,17 @@ def test_switched_off_it_is_silent(library, tmp_path, setting):
     run = traced.run(tmp_path, "leave", "exit", MEMTRACE=setting)
     assert (run.status, run.stdout, run.stderr) == (3, "done\n", "")
     assert not list(tmp_path.iterdir())
+
+
+def test_more_is_said_to_those_who_ask(library, tool, tmp_path):
+    inner = support.PROGRAMS / "runpath" / "inner" / "libinner.so"
+    run = traced.run(
+        tmp_path, "guest", "open", inner, "deepbind", MEMTRACE_LOG="on", MEMTRACE_SUMMARY="file"
+    )
+    assert (run.status, run.stdout) == (0, "")
+    lines = run.stderr.splitlines()
+    assert all(line.startswith("memtrace: ") for line in lines)
+    assert "run.mtrace" in lines[0] and "events, closed" in lines[-1]
 
 
 # ---- the library ------------------------------------------------------------------------------
