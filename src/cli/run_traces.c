@@ -118,6 +118,29 @@ static bool has_spoken(const struct loaded *loaded)
 	       loaded->facts.ended == SUMMARY_UNDERSCORE_EXIT;
 }
 
+static bool wants_words(void)
+{
+	const char *where = getenv("MEMTRACE_SUMMARY");
+	return !where || strcmp(where, "file");
+}
+
+/* NAME.mtrace has its summary in NAME.txt; one that is there stays. */
+static void save_summary(const char *path, const struct text *summary)
+{
+	char name[2 * PATH_MAX];
+	size_t stem = strlen(path) - strlen(".mtrace");
+	if (strlen(path) < strlen(".mtrace") || strcmp(path + stem, ".mtrace"))
+		return;
+	snprintf(name, sizeof name, "%.*s.txt", (int)stem, path);
+	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	bool is_whole = write(fd, summary->data, summary->used_bytes) == (ssize_t)summary->used_bytes;
+	if (close(fd) || !is_whole)
+		tell("cannot write %s", name);
+}
+
+/* What the process could not say itself: where it would have said it. */
 static void print_one(const char *path, const struct tree *tree)
 {
 	struct loaded loaded;
@@ -129,7 +152,9 @@ static void print_one(const char *path, const struct tree *tree)
 		names_find(&loaded);
 		text_init(&out);
 		summary_print(&out, loaded.model, trace_defs(loaded.trace), &loaded.facts);
-		output_words(&out);
+		save_summary(path, &out);
+		if (wants_words())
+			output_words(&out);
 		text_release(&out);
 	}
 	load_close(&loaded);

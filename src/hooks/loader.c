@@ -139,22 +139,20 @@ HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *versi
 
 HIDDEN void loader_before_dlopen(const char *file, int flags)
 {
-	(void)file;
 	find_real();
 	record_loader_changed();
 	if (flags & RTLD_DEEPBIND)
-		record_blind(RECORD_BLIND_DEEPBIND);
+		record_blind(RECORD_BLIND_DEEPBIND, file);
 }
 
 HIDDEN void loader_before_dlmopen(Lmid_t space, const char *file, int flags)
 {
-	(void)file;
 	find_real();
 	record_loader_changed();
 	if (flags & RTLD_DEEPBIND)
-		record_blind(RECORD_BLIND_DEEPBIND);
+		record_blind(RECORD_BLIND_DEEPBIND, file);
 	if (space != LM_ID_BASE)
-		record_blind(RECORD_BLIND_DLMOPEN);
+		record_blind(RECORD_BLIND_DLMOPEN, file);
 }
 
 HIDDEN void loader_before_dlclose(void *handle)

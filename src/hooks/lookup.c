@@ -82,7 +82,7 @@ void *lookup_substitute(const char *name, void *found)
 			return rows[i].wrapper;
 	}
 	if (is_known)
-		record_blind(RECORD_BLIND_LOOKUP);
+		record_blind(RECORD_BLIND_LOOKUP, name);
 	return found;
 }
 

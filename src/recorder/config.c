@@ -40,6 +40,8 @@ static const struct option {
 	  .most = UINT64_C(1) << 50, .is_size = true },
 	{ .name = "MEMTRACE_SUMMARY", .field = offsetof(struct config, summary_on_stderr), .by_default = 1,
 	  .choices = { { "stderr", 1 }, { "file", 0 } } },
+	{ .name = "MEMTRACE_LOG", .field = offsetof(struct config, log),
+	  .choices = { { "off", 0 }, { "on", 1 }, { "0", 0 }, { "1", 1 } } },
 };
 
 static void complain(const struct option *option, const char *value)

@@ -18,6 +18,7 @@ struct config {
 	uint64_t stack_depth;       /* frames of each kind, 1 … CONFIG_DEPTH_MAX */
 	uint64_t native_min_bytes;  /* blocks below have no native frames */
 	uint64_t summary_on_stderr;
+	uint64_t log;               /* more words on stderr */
 };
 
 /* Never fails: what is wrong is said once and the default is taken. */

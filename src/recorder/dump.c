@@ -17,11 +17,11 @@
 #include "model/model.h"
 #include "recorder/name_stacks.h"
 #include "recorder/notes.h"
+#include "recorder/say.h"
 #include "recorder/session.h"
 #include "recorder/thread.h"
 #include "trace/defs.h"
 
-#define PATIENCE_NS 200000000u
 #define WAIT_STEP_NS 50000
 #define WAIT_STEP_MAX_NS 3000000
 #define CURSOR_STRIDE 256   /* events between two stores of the cursor */
@@ -137,6 +137,7 @@ static bool hole_is_given_up(struct session *session, bool is_last)
 	if (!is_last && dump->cursor >= dump->abandoned)
 		return false;
 	session->writer.live->in_flight++;
+	say_more("event %llu was begun and never stored: its thread is gone", (unsigned long long)dump->cursor);
 	return true;
 }
 
@@ -190,7 +191,7 @@ bool dump_is_waited_for(struct patience *patience)
 	uint64_t now = session_now(session);
 	uint64_t consumed = __atomic_load_n(&session->writer.live->consumed, __ATOMIC_RELAXED);
 	if (!patience->until_ns || patience->consumed != consumed)
-		patience->until_ns = now + PATIENCE_NS;
+		patience->until_ns = now + DUMP_PATIENCE_NS;
 	patience->consumed = consumed;
 	if (__atomic_load_n(&session->dump.stalled_at, __ATOMIC_RELAXED) == consumed + 1)
 		return false; /* somebody has waited for this already */
@@ -311,5 +312,6 @@ void dump_finish(struct session *session, enum memtrace_ended how, int status)
 	while (model_oom_count(dump->model) > dump->ooms_reported)
 		notes_report_oom(session, dump->ooms_reported++);
 	writer_finish(&session->writer, how, status, session_now(session));
+	say_more("process %d: %llu events, closed", (int)getpid(), (unsigned long long)dump->cursor);
 	notes_report_summary(session, how, status);
 }

@@ -41,6 +41,8 @@ int dump_init(struct session *); /* 0 or -ENOMEM */
 void dump_start(struct session *);
 void dump_wake(struct session *);
 
+#define DUMP_PATIENCE_NS UINT64_C(200000000)
+
 /* Waiting for room that the dump thread makes: at most 200 ms during which it takes nothing. */
 struct patience {
 	struct session *session;

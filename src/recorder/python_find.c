@@ -82,6 +82,7 @@ static const char *take(const struct link_map *object)
 	unwind_set_interpreter((uintptr_t)elf_find(object, "_PyEval_EvalFrameDefault", NULL));
 	python.walk = python_walk_of(layout);
 	__atomic_store_n(&python.layout, layout, __ATOMIC_RELEASE);
+	say_more("Python %s is known: allocations have its lines", python.version);
 	return NULL;
 }
 

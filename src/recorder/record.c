@@ -7,6 +7,7 @@
 
 #include "recorder/device.h"
 #include "recorder/python.h"
+#include "recorder/say.h"
 #include "recorder/session.h"
 #include "recorder/thread.h"
 
@@ -198,8 +199,12 @@ static uint64_t *blind_counter(struct memtrace_live *live, unsigned kind)
 	return counters[kind];
 }
 
-void record_blind(enum record_blind kind)
+void record_blind(enum record_blind kind, const char *what)
 {
+	static const char *const how[] = { "was looked up and is a function that memtrace does not know",
+					   "was loaded with RTLD_DEEPBIND: its calls may bypass memtrace",
+					   "was loaded by dlmopen: its calls bypass memtrace" };
+	say_more("%s %s", what ? what : "the program", how[kind]);
 	struct session *session = session_current();
 	count(session ? blind_counter(session->writer.live, kind) : &early_blind[kind]);
 }

@@ -30,7 +30,8 @@ void record_device(unsigned ordinal, const char *name, uint64_t total_bytes);
 
 /* Something may have escaped: counted in the trace's live page and reported as a blind spot. */
 enum record_blind { RECORD_BLIND_LOOKUP, RECORD_BLIND_DEEPBIND, RECORD_BLIND_DLMOPEN };
-void record_blind(enum record_blind);
+/* `what` was looked up or loaded: for who wants to know more. NULL: the program itself. */
+void record_blind(enum record_blind, const char *what);
 
 struct session;
 /* Brings what was counted before the session into it; called once, by its start. */

@@ -145,6 +145,7 @@ static struct session *session_start(void)
 	config_read(&session->config);
 	if (!session->config.enabled)
 		return NULL;
+	say_more_begin(session->config.log);
 	session->generation = __atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED);
 	if (intern_init(&session->intern) || dump_init(session) || create_trace(session))
 		return NULL;
@@ -157,6 +158,8 @@ static struct session *session_start(void)
 	record_early_blinds(session);
 	on_exit(remember_status, NULL);
 	dump_start(session);
+	say_more("process %d is recorded in %s.mtrace, by %s", (int)getpid(), session->base,
+		 session->dump.is_threaded ? "a thread of its own" : "the threads that allocate: no other could be started");
 	return session;
 }
 

@@ -106,6 +106,17 @@ def test_a_changed_root_costs_one_line_and_no_event(library, tool, tmp_path):
     assert not list((tmp_path / "new").iterdir())
 
 
+@pytest.mark.parametrize("where", ["stderr", "file"])
+def test_the_summary_of_a_killed_program_goes_where_it_is_wanted(tool, library, tmp_path, where):
+    env = traced.environment(tmp_path, preload=False, MEMTRACE_SUMMARY=where)
+    command = [tool, "run", "--output", "run", support.PROGRAMS / "leave", "kill"]
+    run = support.run(command, env, cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (137, "done\n")
+    summary = (tmp_path / "run.txt").read_text()
+    assert "killed by SIGKILL" in summary
+    assert run.stderr == (summary if where == "stderr" else "")
+
+
 def test_frees_in_exit_handlers_and_destructors_are_recorded(library, tool, tmp_path):
     run = traced.run(tmp_path, "leave", "atexit")
     assert run.status == 3
