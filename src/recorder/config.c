@@ -112,13 +112,19 @@ static void add_host(struct text *text)
 	text_add(text, host);
 }
 
+/* Not gmtime_r: it takes a lock that in a forked child may be held for ever. */
 static void add_start_time(struct text *text)
 {
-	time_t now = time(NULL);
-	struct tm parts;
-	gmtime_r(&now, &parts);
-	text_printf(text, "%04d%02d%02dT%02d%02d%02d", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-		    parts.tm_hour, parts.tm_min, parts.tm_sec);
+	int64_t now = time(NULL), day = now / 86400, second = now % 86400;
+	int64_t since = day + 719468, year, month; /* days from 1 March of the year 0 */
+	int64_t era = since / 146097, of_era = since % 146097;
+	year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+	month = (5 * of_year + 2) / 153; /* from March */
+	int64_t of_month = of_year - (153 * month + 2) / 5 + 1;
+	year += era * 400 + (month >= 10);
+	text_printf(text, "%04d%02d%02dT%02d%02d%02d", (int)year, (int)(month < 10 ? month + 3 : month - 9), (int)of_month,
+		    (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60));
 }
 
 /* 0, or the letter after '%' that means nothing. */

@@ -131,6 +131,22 @@ static void remember_status(int status, void *unused)
 	exit_status = status & 0xff;
 }
 
+static pid_t first_pid;
+
+__attribute__((constructor)) static void remember_process(void)
+{
+	first_pid = getpid();
+}
+
+/* Children inherit it. In a forked child it may not be called: libc's lock may be held for ever by a thread that is not
+ * there, and the child would hang. Of such a child, if its parent did not allocate, the status is unknown. */
+static void watch_exit(void)
+{
+	static bool is_watching;
+	if (!is_watching && getpid() == first_pid)
+		is_watching = !on_exit(remember_status, NULL);
+}
+
 int session_exit_status(void)
 {
 	return exit_status;
@@ -156,7 +172,7 @@ static struct session *session_start(void)
 	notes_tell_process(session);
 	device_define_all(session);
 	record_early_blinds(session);
-	on_exit(remember_status, NULL);
+	watch_exit();
 	dump_start(session);
 	say_more("process %d is recorded in %s.mtrace, by %s", (int)getpid(), session->base,
 		 session->dump.is_threaded ? "a thread of its own" : "the threads that allocate: no other could be started");

@@ -1,6 +1,7 @@
 """Wherever the output cannot go, the program runs as without us, one line says what is wrong, and
 what was recorded can be read and says what is lost."""
 
+import calendar
 import contextlib
 import fcntl
 import os
@@ -8,6 +9,7 @@ import resource
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -194,7 +196,10 @@ def test_known_placeholders_are_filled_in(library, tool, tmp_path):
     run = leave(tmp_path, MEMTRACE_OUTPUT="a%%b.%p.%r.%h.%t.mtrace", RANK="7")
     host = os.uname().nodename
     pid = run.report["program"]["pid"]
-    assert run.trace.name.startswith(f"a%b.{pid}.7.{host}.20")
+    start, end = f"a%b.{pid}.7.{host}.", ".mtrace"
+    assert run.trace.name.startswith(start) and run.trace.name.endswith(end)
+    told = time.strptime(run.trace.name[len(start) : -len(end)], "%Y%m%dT%H%M%S")
+    assert abs(calendar.timegm(told) - time.time()) < 3600
     assert run.report["program"]["rank"] == 7
 
 

@@ -23,7 +23,7 @@ LIBC = {
         readlink statfs unlink write""",
     "what the process is": "getauxval getcwd getenv gethostname getpid syscall",
     "the status that exit was called with": "on_exit",
-    "time": "clock_gettime gmtime_r nanosleep time",
+    "time": "clock_gettime nanosleep time",
     "the dump thread": """
         prctl pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
         pthread_attr_setstacksize pthread_create sched_getaffinity sched_setaffinity sched_yield""",

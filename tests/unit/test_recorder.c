@@ -27,10 +27,10 @@
 #define ADDRESS_RANGE ((uint64_t)1 << 32)
 
 /* Children of a process with threads are what this is about. */
-const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
-	return "die_after_fork=0";
+	return "die_after_fork=0:halt_on_error=1";
 }
 
 struct shared { /* outlives the child that counts in it */
