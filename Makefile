@@ -30,6 +30,7 @@ CPPFLAGS ?=
 LDFLAGS ?=
 WERROR ?= $(if $(filter true,$(CI)),1,0)
 FUZZ_SECONDS ?= 20
+STRESS_SECONDS ?= 600
 TESTS ?=
 
 ifeq ($(V),0)
@@ -121,7 +122,7 @@ endif
 have_lib := $(call sources,hooks)
 have_tool := $(call sources,cli)
 
-.PHONY: all lib tool simgpu programs unit-tests setup demo check check-full bench fuzz install \
+.PHONY: all lib tool simgpu programs unit-tests setup demo check check-full bench fuzz stress install \
         uninstall clean help format
 all: $(if $(SAN),tool unit-tests,lib tool simgpu) ## Build the library, the tool and the simulated GPU (default)
 lib: $(if $(have_lib),$(lib))
@@ -204,6 +205,7 @@ $(B)/tests/programs/%: tests/programs/%.c | simgpu
 # Libraries for them: FOLDER/NAME.c becomes FOLDER/NAME.so and what library_end_NAME says after it.
 library_end_fastcuda/libcuda := .1
 library_end_throwing/libcuda := .1
+library_end_stressful/libcuda := .1
 library_end_witness/libcuda := .1
 library_end_cudart11/libcudart := .11.0
 library_flags_cudart11/libcudart := -Wl,--version-script=tests/programs/cudart11/libcudart.map
@@ -220,6 +222,8 @@ endef
 library_names := $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*/*.c tests/programs/*/*/*.c))
 $(foreach name,$(library_names),$(eval $(call program_library,$(name))))
 programs: $(foreach name,$(library_names),$(call library_of,$(name)))
+program_libs_stress := $(B)/tests/programs/stressful/libcuda.so.1
+$(B)/tests/programs/stress: $(B)/tests/programs/stressful/libcuda.so.1
 $(B)/tests/programs/runtime_calls_cu11: $(B)/tests/programs/cudart11/libcudart.so.11.0
 
 setup: ## Install what tests and demo need (make check and make demo do it by themselves)
@@ -249,16 +253,30 @@ $(B)/tests/bench/%: $(B)/obj/tests/bench/%.o $(testlib)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -o $@ $^ $(ldflags) $(zstd) -ldw -lelf -lm -ldl -lpthread
 
-fuzz: $(fuzzers) ## Feed broken traces to the reader, FUZZ_SECONDS each (needs clang)
+fuzz: $(fuzzers) ## Feed broken input to all that reads some, FUZZ_SECONDS each (needs clang)
 	$(Q)scripts/run-fuzz.sh '$(O)' $(FUZZ_SECONDS)
 
-$(O)/fuzz/%: tests/fuzz/%.c $(wildcard src/*/*.h include/memtrace/*.h) \
-             $(call sources,base trace model report)
-	$(call say,FUZZ,$@)
+# What a fuzzer needs beyond the parts that all are linked with.
+fuzz_more_fuzz_settings := src/recorder/config.c src/recorder/say.c
+fuzz_more_fuzz_options := src/cli/options.c
+fuzz_flags := -fsanitize=address,undefined -fno-sanitize-recover=all
+fuzz_objects = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(filter %.c,$(1)))
+
+$(O)/fuzz/obj/%.o: %.c
+	$(call say,FUZZ,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)command -v clang >/dev/null || { echo 'memtrace: fuzzing needs clang' >&2; exit 1; }
-	$(Q)clang -std=gnu11 -g -O1 $(cppflags) -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=all -o $@ $(filter %.c,$^) $(zstd) -lm -ldl -lpthread
+	$(Q)clang -std=gnu11 -g -O1 $(depflags) $(cppflags) -fsanitize=fuzzer-no-link $(fuzz_flags) -c -o $@ $<
+
+define fuzzer
+$(O)/fuzz/$(1): $(call fuzz_objects,tests/fuzz/$(1).c $(fuzz_more_$(1)) $(call sources,base trace model report))
+	$$(call say,LINK,$$@)
+	$$(Q)clang -fsanitize=fuzzer $$(fuzz_flags) -o $$@ $$^ $$(zstd) -lm -ldl -lpthread
+endef
+$(foreach name,$(notdir $(fuzzers)),$(eval $(call fuzzer,$(name))))
+
+stress: lib tool programs ## Everything at once for STRESS_SECONDS (600): threads, fork, dlopen, exceptions, OOM
+	$(Q)MEMTRACE_STRESS=$(STRESS_SECONDS) scripts/run-tests.py --build '$(B)' -- integration/test_stress.py -s
 
 # ---- install, clean, help ---------------------------------------------------------------------
 
@@ -292,4 +310,4 @@ help: ## This list
 	  '  CUDA_HOME=dir uses the headers of that toolkit (none: download the header wheels),' \
 	  '  MEMTRACE_CACHE=dir keeps downloads there.'
 
--include $(shell find $(B)/obj $(B)/tests -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/tests $(O)/fuzz -name '*.d' 2>/dev/null)

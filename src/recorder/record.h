@@ -1,4 +1,13 @@
-/* The one way from the hooks into the recorder. */
+/* The one way from the hooks into the recorder.
+ *
+ * Locks. On the way of a known stack there is none: no lock, no allocation, no system call but the clock. Else, in this
+ * order, and never one of them across a call into CUDA, the loader, Python or the program:
+ *   1. the anchor's STARTING state (session.c): held by the first event; others, and an exit, wait for at most a second;
+ *   2. intern.lock (intern.c): a new stack, name, module or thread is defined; trylock with patience, a leaf. While the
+ *      definitions window is full its holder waits for the dump thread, at most 200 ms during which that takes nothing;
+ *   3. dump.draining (dump.c): whoever takes events from the ring; never waited for, only tried. Its holder takes
+ *      intern.lock by trylock alone.
+ * Locks of libc that another thread may have held at a fork (on_exit's, the time zone's) are not taken in a child. */
 #ifndef MT_RECORDER_RECORD_H
 #define MT_RECORDER_RECORD_H
 

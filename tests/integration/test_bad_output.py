@@ -157,6 +157,34 @@ def test_a_limit_on_file_sizes_that_is_reached_later_ends_the_trace(library, too
     check_that_what_fits_is_read(run, told_events(run.stdout))
 
 
+# ---- the file is taken away -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["renamed", "removed"])
+def test_a_trace_that_is_taken_away_while_it_is_written_harms_nobody(library, tool, tmp_path, what):
+    process = traced.start(tmp_path, "counted", tmp_path / "page", 2, "waits")
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        trace = tmp_path / "run.mtrace"
+        while not trace.exists() or trace.read_bytes()[:8] != b"mtrace\r\n":
+            assert process.poll() is None
+        if what == "renamed":
+            trace.rename(tmp_path / "other.mtrace")
+        else:
+            trace.unlink()
+        (tmp_path / "go").touch()
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    if what == "renamed":
+        reported = support.report(tmp_path / "other.mtrace")
+        assert reported["program"]["ended"] == "exit" and reported["trace"]["torn"] is None
+    else:
+        assert not support.traces_in(tmp_path)
+
+
 # ---- settings ---------------------------------------------------------------------------------
 
 SETTINGS = [

@@ -13,7 +13,7 @@ import support
 import traced
 
 THREADS = 4
-KILLS = 200 if os.environ.get("MEMTRACE_FULL") == "1" else 50
+KILLS = 1000 if os.environ.get("MEMTRACE_FULL") == "1" else 30
 LONGEST_S = 0.06
 EVERY_EARLY = 5  # each fifth is killed while it starts
 EARLY_LONGEST_S = 0.02

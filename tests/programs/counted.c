@@ -1,10 +1,11 @@
 /* Threads that allocate and free until they are killed; each counts its completed calls in a shared
  * page, so that the truth outlives the process.
  *
- *   counted FILE THREADS [exit]
+ *   counted FILE THREADS [exit|waits]
  *
  * FILE (made here) holds one struct a thread. "ready" is printed once all threads run. With "exit" it
- * ends by itself after a moment, and while it does its threads go on. */
+ * ends by itself after a moment, and while it does its threads go on; with "waits" so it does once there is
+ * a file "go" in the working folder. */
 #include <cuda.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,6 +66,8 @@ int main(int argc, char **argv)
 		usleep(100);
 	puts("ready");
 	fflush(stdout);
+	while (argc > 3 && !strcmp(argv[3], "waits") && access("go", F_OK))
+		usleep(100);
 	if (argc > 3)
 		usleep(20000); /* no order hangs on it: they are to be at it */
 	else
