@@ -140,6 +140,7 @@ HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *versi
 HIDDEN void loader_before_dlopen(const char *file, int flags)
 {
 	find_real();
+	elf_loader_is_used();
 	record_loader_changed();
 	if (flags & RTLD_DEEPBIND)
 		record_blind(RECORD_BLIND_DEEPBIND, file);
@@ -148,6 +149,7 @@ HIDDEN void loader_before_dlopen(const char *file, int flags)
 HIDDEN void loader_before_dlmopen(Lmid_t space, const char *file, int flags)
 {
 	find_real();
+	elf_loader_is_used();
 	record_loader_changed();
 	if (flags & RTLD_DEEPBIND)
 		record_blind(RECORD_BLIND_DEEPBIND, file);
@@ -159,6 +161,7 @@ HIDDEN void loader_before_dlclose(void *handle)
 {
 	(void)handle;
 	find_real();
+	elf_loader_is_used();
 	record_loader_changed();
 	unwind_forget();
 	lookup_forget();

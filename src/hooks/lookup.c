@@ -86,10 +86,21 @@ void *lookup_substitute(const char *name, void *found)
 	return found;
 }
 
+static void *last_real[HOOK_COUNT]; /* before something was closed */
+
+/* Most often the library that was closed is another one. Without a lock: the caller may be a forked child. */
+static bool is_still_there(const struct row *row, void *function)
+{
+	const struct link_map *object = function && elf_can_find_objects() ? elf_object_of(function) : NULL;
+	return object && elf_find(object, row->symbol, row->node) == function;
+}
+
 void *lookup_resolve(enum hook_id id)
 {
 	const struct row *row = &rows[id];
-	void *found = elf_find_anywhere(row->symbol, row->node); /* which may be another preload, behind us */
+	void *found = __atomic_load_n(&last_real[id], __ATOMIC_RELAXED);
+	if (!is_still_there(row, found))
+		found = elf_find_anywhere(row->symbol, row->node); /* which may be another preload, behind us */
 	if (found)
 		__atomic_store_n(&lookup_real[id], found, __ATOMIC_RELAXED);
 	return found;
@@ -97,6 +108,9 @@ void *lookup_resolve(enum hook_id id)
 
 void lookup_forget(void)
 {
-	for (unsigned i = 0; i < HOOK_COUNT; i++)
-		__atomic_store_n(&lookup_real[i], NULL, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < HOOK_COUNT; i++) {
+		void *real = __atomic_exchange_n(&lookup_real[i], NULL, __ATOMIC_RELAXED);
+		if (real)
+			__atomic_store_n(&last_real[i], real, __ATOMIC_RELAXED);
+	}
 }

@@ -11,14 +11,24 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* A plain _exit may be called in a signal handler or a vfork child: the next one behind us is found without the loader. */
-static void real_exit(const char *name, int status) __attribute__((noreturn));
+/* What is called next: another interposer's behind us, else libc's. Found before anybody can need it: a plain _exit may
+ * be called in a signal handler, in a vfork child, and in a forked child of a process whose other threads were inside
+ * the loader. */
+static void (*next_exit)(int), (*next_exit_standard)(int), (*next_exit_quick)(int);
 
-static void real_exit(const char *name, int status)
+__attribute__((constructor)) static void find_next(void)
 {
-	void (*function)(int) = elf_find_anywhere(name, NULL);
-	if (function)
-		function(status);
+	next_exit = elf_find_anywhere("_exit", NULL);
+	next_exit_standard = elf_find_anywhere("_Exit", NULL);
+	next_exit_quick = elf_find_anywhere("quick_exit", NULL);
+}
+
+static void real_exit(void (*next)(int), int status) __attribute__((noreturn));
+
+static void real_exit(void (*next)(int), int status)
+{
+	if (next)
+		next(status);
 	for (;;)
 		syscall(SYS_exit_group, status);
 }
@@ -26,19 +36,19 @@ static void real_exit(const char *name, int status)
 EXPORT void _exit(int status)
 {
 	record_close(MEMTRACE_UNDERSCORE_EXIT, status);
-	real_exit("_exit", status);
+	real_exit(next_exit, status);
 }
 
 EXPORT void _Exit(int status)
 {
 	record_close(MEMTRACE_UNDERSCORE_EXIT, status);
-	real_exit("_Exit", status);
+	real_exit(next_exit_standard, status);
 }
 
 EXPORT void quick_exit(int status)
 {
 	record_close(MEMTRACE_QUICK_EXIT, status);
-	real_exit("quick_exit", status);
+	real_exit(next_exit_quick, status);
 }
 
 /* Runs after the program's own exit handlers. */

@@ -7,14 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ld.so's own; weak, so that libmemtrace.so needs nothing but libc. */
 extern struct r_debug _r_debug __attribute__((weak));
 #if __GLIBC_PREREQ(2, 35)
 extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
 #endif
-
-static const char self_mark; /* any address of ours */
 
 struct dynamic {
 	const ElfW(Sym) *symbols;
@@ -150,7 +149,48 @@ const char *elf_basename(const struct link_map *map)
 
 /* ---------- all loaded objects ----------
  * Walked by dl_iterate_phdr, under the lock that keeps them from being unmapped meanwhile: the list itself may not be
- * followed while another thread is in dlclose. Nobody waits for us while holding that lock but another such walk. */
+ * followed while another thread is in dlclose. Nobody waits for us while holding that lock but another such walk. In a
+ * forked child a thread that was in dlopen and is not there may hold it for ever, and the list cannot change: there it
+ * is followed without the lock, until the child calls the loader itself. */
+
+static pid_t loader_pid; /* the process in which the lock is in order; 0: before our constructor, any */
+
+__attribute__((constructor)) void elf_loader_is_used(void)
+{
+	__atomic_store_n(&loader_pid, getpid(), __ATOMIC_RELAXED);
+}
+
+static const struct link_map *first_object(void)
+{
+	return &_r_debug ? _r_debug.r_map : NULL;
+}
+
+struct visit {
+	int (*visit)(const struct link_map *, void *);
+	void *argument;
+};
+
+static int visit_headers(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	const struct visit *visit = argument;
+	struct link_map object = { .l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name };
+	(void)bytes;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			object.l_ld = (ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return visit->visit(&object, visit->argument);
+}
+
+void elf_visit(int (*visit)(const struct link_map *, void *), void *argument)
+{
+	struct visit both = { visit, argument };
+	pid_t pid = __atomic_load_n(&loader_pid, __ATOMIC_RELAXED);
+	const struct link_map *object = pid && pid != getpid() ? first_object() : NULL;
+	if (!object)
+		dl_iterate_phdr(visit_headers, &both);
+	while (object && !visit(object, argument))
+		object = object->l_next;
+}
 
 struct search {
 	const char *prefix; /* of the file's name; NULL: any */
@@ -159,47 +199,25 @@ struct search {
 	void *before, *after; /* what the first object before, behind ourselves has */
 };
 
-static bool object_is_self(const struct dl_phdr_info *info)
-{
-	uintptr_t offset = (uintptr_t)&self_mark - info->dlpi_addr;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		if (segment->p_type == PT_LOAD && offset - segment->p_vaddr < segment->p_memsz)
-			return true;
-	}
-	return false;
-}
-
-static struct link_map object_of_headers(const struct dl_phdr_info *info)
-{
-	struct link_map object = { .l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name };
-	for (unsigned i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			object.l_ld = (ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	return object;
-}
-
-static int search_object(struct dl_phdr_info *info, size_t bytes, void *argument)
+static int search_object(const struct link_map *object, void *argument)
 {
 	struct search *search = argument;
-	(void)bytes;
-	if (!search->passed_self && object_is_self(info)) {
+	if (!search->passed_self && object->l_ld == _DYNAMIC) {
 		search->passed_self = true;
 		return 0;
 	}
 	void **found = search->passed_self ? &search->after : &search->before;
-	struct link_map object = object_of_headers(info);
-	if (*found || !strncmp(elf_basename(&object), "libmemtrace", 11)) /* a second copy of us is no real function */
+	if (*found || !strncmp(elf_basename(object), "libmemtrace", 11)) /* a second copy of us is no real function */
 		return 0;
-	if (search->prefix && strncmp(elf_basename(&object), search->prefix, strlen(search->prefix)) != 0)
+	if (search->prefix && strncmp(elf_basename(object), search->prefix, strlen(search->prefix)) != 0)
 		return 0;
-	*found = elf_find(&object, search->name, search->node);
+	*found = elf_find(object, search->name, search->node);
 	return search->after != NULL;
 }
 
 static void *search_all(struct search *search)
 {
-	dl_iterate_phdr(search_object, search);
+	elf_visit(search_object, search);
 	return search->after ? search->after : search->before;
 }
 
@@ -229,11 +247,6 @@ static bool range_by_headers(const struct link_map *map, struct elf_range *range
 			range->end = end;
 	}
 	return true;
-}
-
-static const struct link_map *first_object(void)
-{
-	return &_r_debug ? _r_debug.r_map : NULL;
 }
 
 /* Before glibc 2.35 there is no look-up without a lock; the list is short-lived knowledge, used at once. */

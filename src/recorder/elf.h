@@ -1,6 +1,7 @@
 /* Finds functions in loaded objects by reading their dynamic symbol tables in place: no allocation, and no reference
  * that would pin a library which the program closes. Any thread. A search over all objects holds the loader's lock
- * of dl_iterate_phdr (not that of dlopen): off the hot path only. What is given must stay loaded meanwhile. */
+ * of dl_iterate_phdr (not that of dlopen), except in a forked child: off the hot path only. What is given must stay
+ * loaded meanwhile. */
 #ifndef MT_RECORDER_ELF_H
 #define MT_RECORDER_ELF_H
 
@@ -17,6 +18,11 @@ void *elf_find_anywhere(const char *name, const char *node);
 
 /* The same, only in objects whose file name begins with `prefix` ("libcuda.so"). */
 void *elf_find_in(const char *prefix, const char *name, const char *node);
+
+/* Calls `visit` with each loaded object in load order until it gives something else than 0. */
+void elf_visit(int (*visit)(const struct link_map *, void *), void *argument);
+/* The program itself calls the loader now: its lock is no dead thread's. */
+void elf_loader_is_used(void);
 
 /* The loaded object that contains an address, or NULL. */
 const struct link_map *elf_object_of(const void *address);

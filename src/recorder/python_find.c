@@ -120,26 +120,20 @@ struct look {
 	const char *refused;
 };
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
+static int look_at(const struct link_map *object, void *argument)
 {
 	struct look *look = argument;
-	struct link_map object = {.l_addr = info->dlpi_addr};
-	(void)bytes;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			object.l_ld = (ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
 	void *thread_state =
-		object.l_ld ? elf_find(&object, "PyGILState_GetThisThreadState", NULL) : NULL;
+		object->l_ld ? elf_find(object, "PyGILState_GetThisThreadState", NULL) : NULL;
 	if (!thread_state)
 		return 0;
 	python.thread_state = (void *(*)(void))thread_state;
-	look->is_early = !is_relocated(&object);
-	look->refused = look->is_early ? NULL : take(&object);
+	look->is_early = !is_relocated(object);
+	look->refused = look->is_early ? NULL : take(object);
 	return 1;
 }
 
-/* Under the lock that keeps objects from being unmapped meanwhile: only dl_iterate_phdr takes it
- * alone. */
+/* Under the lock that keeps objects from being unmapped meanwhile (elf.c). */
 void python_find(void)
 {
 	struct look look = {.refused = NULL};
@@ -147,7 +141,7 @@ void python_find(void)
 	if (__atomic_exchange_n(&is_looking, true, __ATOMIC_ACQUIRE))
 		return;
 	if (!__atomic_load_n(&python.layout, __ATOMIC_ACQUIRE) && !python.is_refused)
-		dl_iterate_phdr(look_at, &look);
+		elf_visit(look_at, &look);
 	if (look.refused)
 		refuse(look.refused);
 	if (!look.is_early)

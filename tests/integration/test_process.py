@@ -171,6 +171,13 @@ def test_a_forked_child_that_allocates_has_a_trace_of_its_own(library, tool, tmp
     assert run.stderr.count("Next: memtrace report") == 2
 
 
+def test_a_child_does_not_wait_for_a_lock_that_a_thread_left_behind_holds(library, tool, tmp_path):
+    """The loader's: held by another thread of the parent at the fork, and so in the child for ever."""
+    run = traced.run(tmp_path, "family", "locked", LD_BIND_NOW="1")
+    assert run.status == 0, run.stderr
+    assert sorted(sound_figures(trace) for trace in run.traces) == [(1, 1, 0), PARENT]
+
+
 def test_fork_beside_allocating_threads_keeps_all_figures_right(library, tool, tmp_path):
     output = str(tmp_path / "run.%p")
     run = traced.run(tmp_path, "family", "threads", MEMTRACE_OUTPUT=output)

@@ -7,8 +7,10 @@
  * MODE: silent (the child ends by _exit and has allocated nothing), silent_exit (by exit), child
  * (it takes 5000 bytes and ends by exit), threads (20 children that take 3 x 100 bytes, while four
  * threads of the parent allocate), clone (a child by clone, which allocates as in "child"), clone_shared
- * (one that shares the parent's memory and ends by _exit), vfork (the child ends by _exit), vfork_exec and spawn (the child
+ * (one that shares the parent's memory and ends by _exit), locked (as "silent" and "child", by _exit, while
+ * another thread holds the loader's lock), vfork (the child ends by _exit), vfork_exec and spawn (the child
  * becomes ARGUMENT), exec (the process itself becomes ARGUMENT). */
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
@@ -96,6 +98,43 @@ static int cloned_child_shares(void)
 	return clone_child(exit_at_once, CLONE_VM | CLONE_VFORK);
 }
 
+static int hold_lock(struct dl_phdr_info *info, size_t bytes, void *nothing)
+{
+	(void)info;
+	(void)bytes;
+	(void)nothing;
+	atomic_fetch_add(&rounds, 1);
+	while (!atomic_load(&enough))
+		usleep(100);
+	return 1;
+}
+
+static void *walk_objects(void *nothing)
+{
+	dl_iterate_phdr(hold_lock, nothing);
+	return NULL;
+}
+
+static int children_beside_lock(void)
+{
+	pthread_t thread;
+	int good = 1;
+	pthread_create(&thread, NULL, walk_objects, NULL);
+	while (!atomic_load(&rounds))
+		usleep(100);
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+		if (!child && i)
+			give(take(5000));
+		if (!child)
+			_exit(5);
+		good = wait_for(child) == 5 && good;
+	}
+	atomic_store(&enough, 1);
+	pthread_join(thread, NULL);
+	return good;
+}
+
 static void *allocate_on(void *nothing)
 {
 	(void)nothing;
@@ -172,7 +211,8 @@ static const struct {
 } modes[] = {
 	{"silent", child_is_silent},  {"silent_exit", child_is_silent_at_exit},
 	{"child", child_allocates},   {"threads", children_beside_threads},
-	{"clone", cloned_child_allocates}, {"clone_shared", cloned_child_shares},
+	{"locked", children_beside_lock}, {"clone", cloned_child_allocates},
+	{"clone_shared", cloned_child_shares},
 	{"vfork", vfork_child_exits}, {"vfork_exec", vfork_child_becomes},
 	{"spawn", spawned_child},     {"exec", become},
 };
