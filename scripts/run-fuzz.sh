@@ -26,7 +26,7 @@ for source in tests/fuzz/fuzz_*.c; do
         cp -u "$build"/tests/programs/runpath/inner/*.so "$build"/libmemtrace-sim/libcufile.so.0 "$corpus" 2>/dev/null || true
     fi
     echo "== $name, $seconds s"
-    "$build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+    "$build/fuzz/$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
         -print_final_stats=1 -verbosity=0 -artifact_prefix="$build/fuzz/crashes/$name-" \
         "$corpus" "${seeds[@]}" || failed=1
 done
