@@ -44,6 +44,17 @@ static bool is_typed_in(const char *file)
 	       !strncmp(file, "<ipython", 8);
 }
 
+/* The name of a module that torch.compile generated, "de/cdefg….py": "c" and a hash of 51 letters and digits, in a
+ * folder named after the letters behind the first; NULL for other files. */
+static const char *generated_name(const char *file)
+{
+	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : NULL;
+	if (!name || slash - file < 3 || slash[-3] != '/' || strncmp(slash - 2, name + 1, 2))
+		return NULL;
+	bool is_hash = *name == 'c' && strspn(name, "abcdefghijklmnopqrstuvwxyz234567") == 52;
+	return is_hash && !strcmp(name + 52, ".py") ? name : NULL;
+}
+
 /* The name of a library's file below its installation folder; NULL for a user's file. */
 static const char *library_name(const struct defs *defs, const char *file)
 {
@@ -52,7 +63,7 @@ static const char *library_name(const struct defs *defs, const char *file)
 		return is_typed_in(file) ? NULL : file;
 	if ((name = after(file, "/site-packages/")) || (name = after(file, "/dist-packages/")))
 		return name;
-	if ((name = after_standard_library(file)))
+	if ((name = after_standard_library(file)) || (name = generated_name(file)))
 		return name;
 	/* A source tree of PyTorch; a folder of that name above the working directory is the
 	 * user's. */
