@@ -119,6 +119,18 @@ def test_bitsandbytes_adam_has_bytes_for_states(tmp_path):
     assert sum(states) == run.truth["states_bytes"]
 
 
+def test_a_tensor_that_pytorch_shares_is_counted_in_the_process_that_made_it(tmp_path):
+    run = support.run_case("shared_tensor", tmp_path)
+    test_cases.compare_with_account(run)
+    shared = [
+        (event["what"], event["bytes"])
+        for trace in run.traces
+        for event in support.dump(trace)
+        if event["space"] == "external" and event["what"] == "alloc"
+    ]
+    assert shared == [("alloc", 0)]
+
+
 # ---- heavy ones ---------------------------------------------------------------------------------
 
 if clients.is_full():
