@@ -75,6 +75,9 @@ enum memtrace_what {
 	MEMTRACE_COPY,         /* copy: of `bytes` to the block `address`, from the host; extra: from that address if
 				* the call does not say where it is */
 	MEMTRACE_PHASE,        /* phase: the thread launched a kernel after a backward, its stack tells what for */
+	MEMTRACE_READING,      /* reading: what NVML says is in use on device: `bytes` by this process (0: it shows no
+				* processes), `extra` in all, address = the device's size; status 1: memory of this
+				* process changed meanwhile, it agrees with no moment. Has no thread and no stack */
 	MEMTRACE_WHAT_COUNT
 };
 

@@ -1,5 +1,5 @@
 /* `memtrace dump`: every event of a trace, in order. Owns the loop and its speed; the lines are
- * report/dump.c. Builds no model. */
+ * report/dump.c. Builds a model only for --tracked. */
 #include "report/dump.h"
 
 #include "cli/load.h"
@@ -7,18 +7,19 @@
 #include "cli/options.h"
 #include "cli/output.h"
 
-enum { OPTION_JSON, OPTION_STACKS, OPTION_LINES, OPTION_DEBUGINFOD };
+enum { OPTION_JSON, OPTION_STACKS, OPTION_TRACKED, OPTION_LINES, OPTION_DEBUGINFOD };
 
 static const struct option_row options[] = {
 	[OPTION_JSON] = {"json", NULL, "one JSON object an event"},
 	[OPTION_STACKS] = {"stacks", NULL, "with Python and native frames, innermost first"},
+	[OPTION_TRACKED] = {"tracked", NULL, "with what is tracked on the event's device then (--json)"},
 	[OPTION_LINES] = OPTION_ROW_LINES,
 	[OPTION_DEBUGINFOD] = OPTION_ROW_DEBUGINFOD,
 	{0},
 };
 
 struct choice {
-	bool json, lines, debuginfod;
+	bool json, tracked, lines, debuginfod;
 	struct dump_style style;
 };
 
@@ -27,12 +28,17 @@ struct choice {
 static bool dump_events(struct loaded *loaded, const struct choice *choice, struct text *out)
 {
 	const struct defs *defs = trace_defs(loaded->trace);
+	struct dump_style style = choice->style;
 	struct event event;
+	if (choice->tracked)
+		style.tracked = loaded->model = model_create(defs);
 	while (trace_next(loaded->trace, &event)) {
+		if (style.tracked)
+			model_apply(style.tracked, &event);
 		if (choice->json)
-			dump_json(out, defs, &event, &choice->style);
+			dump_json(out, defs, &event, &style);
 		else
-			dump_table(out, defs, &event, &choice->style);
+			dump_table(out, defs, &event, &style);
 		if (out->used_bytes >= WRITE_BYTES && !output_write(out))
 			return false;
 	}
@@ -67,6 +73,7 @@ static int run(const struct arguments *arguments)
 {
 	struct choice choice = {
 		.json = arguments->options[OPTION_JSON],
+		.tracked = arguments->options[OPTION_TRACKED],
 		.lines = arguments->options[OPTION_LINES],
 		.debuginfod = arguments->options[OPTION_DEBUGINFOD],
 		.style = {.stacks = arguments->options[OPTION_STACKS], .ascii = output_is_ascii()},

@@ -9,6 +9,7 @@
 #include "hooks/lookup.h"
 #include "recorder/elf.h"
 #include "recorder/record.h"
+#include "recorder/session.h"
 #include "recorder/thread.h"
 
 static const void *return_address(const void *frame)
@@ -43,6 +44,14 @@ static bool outermost_made(const void *frame)
 	       caller == elf_object_of(thread_self.outermost_real);
 }
 
+static void outermost_ends(void)
+{
+	thread_self.depth = 0;
+	if (thread_self.is_counted)
+		session_call_ends();
+	thread_self.is_counted = false;
+}
+
 void call_open(struct call *call, const void *frame, const void *real)
 {
 	call->frame = frame;
@@ -51,20 +60,24 @@ void call_open(struct call *call, const void *frame, const void *real)
 	call->saved_errno = 0;
 	call->phase = CALL_BEFORE;
 	if (thread_self.depth && outermost_is_gone(frame))
-		thread_self.depth = 0;
+		outermost_ends();
 	call->depth = thread_self.depth;
 	call->is_outermost = call->depth == 0 || !outermost_made(frame);
 	if (call->depth == 0) {
 		thread_self.outermost = frame;
 		thread_self.outermost_real = real;
 		thread_self.outermost_return = return_address(frame);
+		thread_self.is_counted = session_call_begins();
 	}
 	thread_self.depth = call->depth + 1;
 }
 
 void call_close(struct call *call)
 {
-	thread_self.depth = call->depth;
+	if (call->depth == 0)
+		outermost_ends();
+	else
+		thread_self.depth = call->depth;
 }
 
 void call_note(const struct call *call, struct record *success)

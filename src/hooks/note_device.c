@@ -38,11 +38,13 @@ void note_cuDeviceTotalMem(struct call *call, size_t *bytes, CUdevice device)
 		record_device((unsigned)device, NULL, *bytes);
 }
 
-/* name and totalGlobalMem stand at the same offsets from CUDA 10 to 13. */
+/* name, uuid and totalGlobalMem stand at the same offsets from CUDA 10 to 13. */
 void note_cudaGetDeviceProperties(struct call *call, struct cudaDeviceProp *properties, int device)
 {
-	if (!call->status)
-		record_device((unsigned)device, properties->name, properties->totalGlobalMem);
+	if (call->status)
+		return;
+	record_device_uuid((unsigned)device, &properties->uuid);
+	record_device((unsigned)device, properties->name, properties->totalGlobalMem);
 }
 
 /* ---------- stream capture ---------- */

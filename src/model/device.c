@@ -106,21 +106,6 @@ void device_note_peak(struct device *d, const struct event *e, const void *memor
 	note_peak(d, &d->allocated, e, memory);
 }
 
-/* ---------- what the device says ---------- */
-
-void device_note_meminfo(struct model *m, const struct event *e)
-{
-	struct device *d = device_of(m, e->device);
-	if (!d)
-		return;
-	uint64_t tracked_bytes = d->now.reserved.live_bytes, used_bytes = e->extra - e->bytes;
-	d->free_known = e->bytes <= e->extra;
-	d->total_bytes = e->extra;
-	d->free_bytes = e->bytes;
-	/* Managed memory may be elsewhere: then less is in use than we track. */
-	d->untracked_bytes = used_bytes > tracked_bytes ? used_bytes - tracked_bytes : 0;
-}
-
 /* ---------- what is told ---------- */
 
 void device_freeze(struct model *m, struct device *d, uint64_t sequence)
@@ -204,10 +189,10 @@ void device_describe(const struct model *m, struct device *d)
 		.total_bytes = d->total_bytes,
 		.free_bytes_last = d->free_bytes,
 		.free_known = d->free_known,
-		.untracked_bytes = d->untracked_bytes,
 		.peak = device_composition(d)->peak,
 	};
 	if (!shown->total_bytes && definition)
 		shown->total_bytes = definition->total_bytes;
 	describe_counters(m, d);
+	reconcile_describe(d, shown);
 }

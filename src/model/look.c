@@ -40,6 +40,12 @@ uint64_t model_pytorch_live_bytes(const struct model *m, unsigned ordinal)
 	return d ? d->now.pytorch_allocated.live_bytes : 0;
 }
 
+uint64_t model_reserved_live_bytes(const struct model *m, unsigned ordinal)
+{
+	const struct device *d = find_device(m, ordinal);
+	return d ? d->now.reserved.live_bytes : 0;
+}
+
 /* ---------- owners ---------- */
 
 /* The largest at the peak of those that come after `previous`; UINT32_MAX: of all. UINT32_MAX when

@@ -99,9 +99,27 @@ static void note_block_free(struct model *m, const struct event *e)
 
 static void note_meminfo(struct model *m, const struct event *e)
 {
-	device_note_meminfo(m, e);
+	reconcile_note_meminfo(m, e);
 	trial_note_meminfo(m, e);
 	oom_note_meminfo(m, e);
+}
+
+static void note_context_end(struct model *m, const struct event *e)
+{
+	reconcile_note_cause(m, e);
+	regions_note_context_end(m, e);
+}
+
+static void note_graph_exec(struct model *m, const struct event *e)
+{
+	reconcile_note_cause(m, e);
+	graph_note_exec(m, e);
+}
+
+static void note_graph_exec_end(struct model *m, const struct event *e)
+{
+	reconcile_note_cause(m, e);
+	graph_note_end(m, e);
 }
 
 static void (*const handlers[MEMTRACE_WHAT_COUNT])(struct model *, const struct event *) = {
@@ -121,12 +139,16 @@ static void (*const handlers[MEMTRACE_WHAT_COUNT])(struct model *, const struct 
 	[MEMTRACE_POOL_DESTROY] = pool_note,
 	[MEMTRACE_POOL_READ] = pool_note,
 	[MEMTRACE_MEMINFO] = note_meminfo,
-	[MEMTRACE_CONTEXT_END] = regions_note_context_end,
+	[MEMTRACE_READING] = reconcile_note_reading,
+	[MEMTRACE_CONTEXT] = reconcile_note_cause,
+	[MEMTRACE_CONTEXT_END] = note_context_end,
+	[MEMTRACE_MODULE] = reconcile_note_cause,
+	[MEMTRACE_MODULE_END] = reconcile_note_cause,
 	[MEMTRACE_GRAPH_ALLOC] = graph_note_node,
 	[MEMTRACE_GRAPH_FREE] = graph_note_node,
-	[MEMTRACE_GRAPH_EXEC] = graph_note_exec,
+	[MEMTRACE_GRAPH_EXEC] = note_graph_exec,
 	[MEMTRACE_GRAPH_LAUNCH] = graph_note_launch,
-	[MEMTRACE_GRAPH_EXEC_END] = graph_note_end,
+	[MEMTRACE_GRAPH_EXEC_END] = note_graph_exec_end,
 	[MEMTRACE_GRAPH_END] = graph_note_end,
 	[MEMTRACE_COPY] = block_note_copy,
 	[MEMTRACE_PHASE] = attribution_note_phase,

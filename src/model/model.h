@@ -73,6 +73,16 @@ struct model_peak { /* the first instant of the highest `allocated`; all zero if
 	bool is_phase_known; /* false: not a program whose phases we know */
 };
 
+#define MODEL_JUMPS_MAX 16
+
+struct model_jump { /* untracked memory changed by more than 1 MiB */
+	uint64_t time_ns, sequence; /* of the reading that showed it */
+	uint64_t before_bytes, after_bytes;
+	uint32_t contexts, modules, graphs; /* made or ended since the jump before */
+	uint32_t stack;    /* of the last of these, 0: there was none */
+	const char *owner; /* whose that stack is; NULL: unknown */
+};
+
 struct model_device {
 	unsigned ordinal;
 	bool has_blocks; /* block events were seen: allocated is PyTorch's live blocks + what others hold */
@@ -88,7 +98,16 @@ struct model_device {
 	uint64_t total_bytes;      /* of the device, 0 unknown */
 	uint64_t free_bytes_last;  /* what the program last read from the device */
 	bool free_known;
-	uint64_t untracked_bytes;  /* total - free - tracked at that reading */
+	/* Of the last time that the device was asked, by the program or by us. */
+	bool untracked_known;
+	bool untracked_is_own;     /* of this process; else what other processes have in use is in it */
+	uint64_t untracked_bytes;  /* in use less tracked */
+	uint64_t untracked_at_peak_bytes; /* at the first reading after `reserved` was highest */
+	bool in_use_known, others_known;
+	uint64_t in_use_bytes;     /* on the device, by all */
+	uint64_t others_bytes;     /* by other processes */
+	const struct model_jump *jumps; /* of untracked, in the order of time: the largest */
+	uint32_t jump_count, jumps_dropped;
 	struct model_peak peak;
 };
 
@@ -114,6 +133,8 @@ struct model_oom {
 	uint64_t reserved_bytes;   /* before the flush */
 	uint64_t pytorch_reserved_bytes; /* before the flush */
 	uint64_t flushed_bytes;    /* what PyTorch gave back while it tried */
+	bool untracked_known;      /* of this process alone */
+	uint64_t untracked_bytes;
 	uint32_t stack, thread;
 };
 
@@ -143,6 +164,8 @@ size_t model_memory_bytes(const struct model *);
 bool model_block_stream(const struct model *, uint64_t address, uint64_t *stream);
 /* PyTorch's live blocks on a device at this moment: goes on after the program's own code has ended. */
 uint64_t model_pytorch_live_bytes(const struct model *, unsigned ordinal);
+/* All driver memory that is tracked on it, likewise. */
+uint64_t model_reserved_live_bytes(const struct model *, unsigned ordinal);
 
 /* The invariants: the rows at the peak add up to its allocated_bytes, the owners to reserved, and a recount of all
  * tables gives the sums that are told. For tests and debugging: O(everything). */

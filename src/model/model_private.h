@@ -7,6 +7,7 @@
 #include "model/attribution_private.h"
 #include "model/model.h"
 #include "model/ranges.h"
+#include "model/reconcile.h"
 #include "model/table.h"
 
 #define SLOT_UNKNOWN MODEL_DEVICES_MAX /* memory on a device that is not known */
@@ -145,7 +146,8 @@ struct device {
 	struct owner_bytes *owners; /* by owner */
 	uint32_t owner_capacity;
 	uint64_t retries, ooms;
-	uint64_t total_bytes, free_bytes, untracked_bytes;
+	uint64_t total_bytes, free_bytes;
+	struct untracked untracked;
 	struct model_device shown; /* made anew at every look */
 	struct model_owner shown_owner;
 };
@@ -159,7 +161,6 @@ void device_change_owner(struct model *, struct device *, uint16_t owner, enum c
 			 uint64_t bytes);
 /* To be called at the end of an event that added to a composition. */
 void device_note_peak(struct device *, const struct event *, const void *memory);
-void device_note_meminfo(struct model *, const struct event *);
 void device_freeze(struct model *, struct device *, uint64_t sequence);
 void device_describe(const struct model *, struct device *);
 bool device_peak_owner(const struct device *, uint32_t owner, uint64_t *at_peak_bytes);
@@ -411,6 +412,7 @@ struct model {
 	bool failed, is_frozen;
 	struct model_totals totals, frozen_totals, shown_totals;
 	struct device *devices[SLOT_COUNT];
+	struct causes causes[SLOT_COUNT];
 	struct regions regions;
 	struct handles handles;
 	struct block *blocks;

@@ -51,6 +51,8 @@ static struct suspect *suspect_create(struct model *m, struct device *d, const s
 		.pytorch_allocated_bytes = d->now.pytorch_allocated.live_bytes,
 		.reserved_bytes = d->now.reserved.live_bytes,
 		.pytorch_reserved_bytes = d->now.pytorch_reserved.live_bytes,
+		.untracked_known = d->untracked.is_own,
+		.untracked_bytes = d->untracked.bytes,
 		.stack = e->stack,
 		.thread = e->thread,
 	};

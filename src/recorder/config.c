@@ -42,6 +42,8 @@ static const struct option {
 	  .choices = { { "stderr", 1 }, { "file", 0 } } },
 	{ .name = "MEMTRACE_LOG", .field = offsetof(struct config, log),
 	  .choices = { { "off", 0 }, { "on", 1 }, { "0", 0 }, { "1", 1 } } },
+	{ .name = "MEMTRACE_NVML", .field = offsetof(struct config, readings), .by_default = 1,
+	  .choices = { { "on", 1 }, { "off", 0 }, { "1", 1 }, { "0", 0 } } },
 };
 
 static void complain(const struct option *option, const char *value)

@@ -19,6 +19,7 @@ struct config {
 	uint64_t native_min_bytes;  /* blocks below have no native frames */
 	uint64_t summary_on_stderr;
 	uint64_t log;               /* more words on stderr */
+	uint64_t readings;          /* NVML is asked */
 };
 
 /* Never fails: what is wrong is said once and the default is taken. */

@@ -1,6 +1,7 @@
 /* Owns a small table of device names and sizes. Two threads that learn at once learn the same. */
 #include "recorder/device.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "recorder/intern.h"
@@ -11,6 +12,8 @@
 static struct known_device {
 	char name[NAME_BYTES];
 	uint64_t total_bytes;
+	uint8_t uuid[DEVICE_UUID_BYTES];
+	bool has_uuid;
 } known[DEVICES_MAX];
 
 void device_learn(unsigned ordinal, const char *name, uint64_t total_bytes)
@@ -21,6 +24,27 @@ void device_learn(unsigned ordinal, const char *name, uint64_t total_bytes)
 		strncpy(known[ordinal].name, name, NAME_BYTES - 1);
 	if (total_bytes)
 		known[ordinal].total_bytes = total_bytes;
+}
+
+void device_learn_uuid(unsigned ordinal, const void *uuid)
+{
+	static const uint8_t none[DEVICE_UUID_BYTES];
+	if (ordinal >= DEVICES_MAX || !memcmp(uuid, none, sizeof none))
+		return;
+	memcpy(known[ordinal].uuid, uuid, DEVICE_UUID_BYTES);
+	__atomic_store_n(&known[ordinal].has_uuid, true, __ATOMIC_RELEASE);
+}
+
+const uint8_t *device_uuid(unsigned ordinal)
+{
+	return ordinal < DEVICES_MAX && __atomic_load_n(&known[ordinal].has_uuid, __ATOMIC_ACQUIRE)
+		       ? known[ordinal].uuid
+		       : NULL;
+}
+
+uint64_t device_total_bytes(unsigned ordinal)
+{
+	return ordinal < DEVICES_MAX ? known[ordinal].total_bytes : 0;
 }
 
 void device_define_all(struct session *session)

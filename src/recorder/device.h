@@ -9,6 +9,11 @@ struct session;
 
 /* Any thread. `name` NULL or total 0: not told by this call. */
 void device_learn(unsigned ordinal, const char *name, uint64_t total_bytes);
+#define DEVICE_UUID_BYTES 16
+void device_learn_uuid(unsigned ordinal, const void *uuid);
+/* What was learnt; NULL, 0: nothing. */
+const uint8_t *device_uuid(unsigned ordinal);
+uint64_t device_total_bytes(unsigned ordinal);
 /* Defines in the trace what was learnt before it began. */
 void device_define_all(struct session *);
 

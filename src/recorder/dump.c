@@ -117,6 +117,7 @@ static void take_event(struct session *session, struct event *ev)
 		complete_block_free(dump->model, ev);
 	writer_add(&session->writer, ev);
 	model_apply(dump->model, ev);
+	readings_take_event(&dump->readings, ev);
 	if (ev->what == MEMTRACE_BLOCK_FREE && model_pytorch_live_bytes(dump->model, ev->device) != ev->extra)
 		session->writer.live->disagreements++; /* `extra` is PyTorch's own total */
 	if (model_oom_count(dump->model) > dump->ooms_reported)
@@ -244,6 +245,14 @@ static void run_where_the_process_runs(void)
 		sched_setaffinity(0, sizeof cpus, &cpus);
 }
 
+/* What was allocated meanwhile may be the first. */
+static void read_last(struct session *session)
+{
+	while (drain(session, false))
+		continue;
+	readings_run(session, true);
+}
+
 static void *dump_main(void *argument)
 {
 	struct session *session = argument;
@@ -255,11 +264,11 @@ static void *dump_main(void *argument)
 	uint64_t pause_ns = SLEEP_MIN_NS;
 	while (!__atomic_load_n(&dump->stop, __ATOMIC_SEQ_CST)) {
 		fast_clock_keep(&session->clock);
-		if (drain(session, false))
-			pause_ns = SLEEP_MIN_NS;
-		else
-			pause_ns = rest(session, pause_ns);
+		unsigned taken = drain(session, false);
+		readings_run(session, false);
+		pause_ns = taken ? SLEEP_MIN_NS : rest(session, pause_ns);
 	}
+	read_last(session);
 	__atomic_store_n(&dump->stopped, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &dump->stopped, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	return NULL;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "recorder/mark_frames.h"
+#include "recorder/reading.h"
 
 struct session;
 struct defs;
@@ -28,6 +29,7 @@ struct dump {
 	uint64_t stalled_at;   /* the cursor, plus one, at which a waiting thread's patience ended */
 	struct mark_frames marks;
 	uint32_t frames_named; /* native frames up to this id were looked up */
+	struct readings readings;
 	bool framework_told, python_told;
 	bool is_threaded;
 	uint32_t stop;      /* set by the ending thread */

@@ -179,6 +179,24 @@ uint64_t record_event(const struct record *record)
 	return ticket;
 }
 
+int record_reading(struct session *session, struct record *record, uint64_t begun)
+{
+	struct prepared prepared = { .flags = python_is_finalizing() ? MEMTRACE_AT_EXIT : 0 };
+	if (!room(session->writer.live))
+		return -EAGAIN;
+	prepared.time_ns = session_now(session);
+	uint64_t ticket = __atomic_fetch_add(&session->writer.live->head, 1, __ATOMIC_SEQ_CST);
+	bool is_exact = session_is_quiet_since(begun);
+	record->status = !is_exact;
+	publish(session, ticket, record, &prepared);
+	return is_exact ? 0 : -EAGAIN;
+}
+
+void record_device_uuid(unsigned ordinal, const void *uuid)
+{
+	device_learn_uuid(ordinal, uuid);
+}
+
 void record_device(unsigned ordinal, const char *name, uint64_t total_bytes)
 {
 	int saved = errno;

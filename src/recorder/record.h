@@ -34,15 +34,20 @@ struct record {
  * nothing was recorded (off, closed, or lost: then it is counted). */
 uint64_t record_event(const struct record *);
 
+struct session;
+/* An event of the dump thread's own: no thread, no stack, and no waiting for room. It is marked as of no moment
+ * (status 1) if a traced call has begun since there were `begun` of them. 0 or -EAGAIN. */
+int record_reading(struct session *, struct record *, uint64_t begun);
+
 /* Tells what is known of a device or of the process: a definition, once per distinct content. */
 void record_device(unsigned ordinal, const char *name, uint64_t total_bytes);
+void record_device_uuid(unsigned ordinal, const void *uuid); /* 16 bytes */
 
 /* Something may have escaped: counted in the trace's live page and reported as a blind spot. */
 enum record_blind { RECORD_BLIND_LOOKUP, RECORD_BLIND_DEEPBIND, RECORD_BLIND_DLMOPEN };
 /* `what` was looked up or loaded: for who wants to know more. NULL: the program itself. */
 void record_blind(enum record_blind, const char *what);
 
-struct session;
 /* Brings what was counted before the session into it; called once, by its start. */
 void record_early_blinds(struct session *);
 

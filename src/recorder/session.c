@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "recorder/device.h"
 #include "recorder/notes.h"
+#include "recorder/nvml.h"
 #include "recorder/python.h"
 #include "recorder/record.h"
 #include "recorder/say.h"
@@ -168,6 +169,8 @@ static struct session *session_start(void)
 	session->start_ns = session->writer.header->start_monotonic_ns;
 	fast_clock_init(&session->clock);
 	unwind_init();
+	nvml_read_environment();
+	session->dump.readings.is_off = !session->config.readings;
 	python_find();
 	notes_tell_process(session);
 	device_define_all(session);

@@ -35,6 +35,9 @@ struct anchor {
 	uint32_t state;
 	pid_t pid;
 	struct session *session; /* stays readable after the end */
+	/* Outermost traced calls: each ended one has published its events. */
+	_Alignas(64) uint64_t calls_begun;
+	_Alignas(64) uint64_t calls_ended;
 };
 extern struct anchor *session_anchor __attribute__((visibility("hidden"))); /* NULL before the first event */
 
@@ -43,6 +46,34 @@ static inline struct session *session_current(void)
 {
 	struct anchor *anchor = __atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE);
 	return anchor && __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_READY ? anchor->session : NULL;
+}
+
+/* A traced call begins. True: session_call_ends() has to follow. */
+static inline bool session_call_begins(void)
+{
+	struct anchor *anchor = __atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE);
+	if (!anchor)
+		return false;
+	__atomic_fetch_add(&anchor->calls_begun, 1, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+static inline void session_call_ends(void)
+{
+	__atomic_fetch_add(&session_anchor->calls_ended, 1, __ATOMIC_SEQ_CST);
+}
+
+/* True if there was an instant at which no traced call was open; *begun says when. */
+static inline bool session_is_quiet(uint64_t *begun)
+{
+	uint64_t ended = __atomic_load_n(&session_anchor->calls_ended, __ATOMIC_SEQ_CST);
+	*begun = __atomic_load_n(&session_anchor->calls_begun, __ATOMIC_SEQ_CST);
+	return *begun == ended;
+}
+
+static inline bool session_is_quiet_since(uint64_t begun)
+{
+	return __atomic_load_n(&session_anchor->calls_begun, __ATOMIC_SEQ_CST) == begun;
 }
 
 /* Ends the recording and returns what it was, to the one caller that ended it; NULL to all others, in a vfork

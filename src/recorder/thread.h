@@ -22,6 +22,7 @@ struct thread_self {
 	uint32_t capturing;   /* stream captures open on this thread */
 	uint64_t stack_key;
 	uint64_t asked_bytes; /* by the last computeStorageNbytes, until a block event takes it */
+	uint8_t is_counted;   /* the outermost call is, among those in progress */
 	uint8_t device_known; /* the ordinal below was set by a call we saw */
 	uint8_t device;
 	uint8_t context_count;

@@ -7,9 +7,10 @@
 
 #include "report/layout.h"
 #include "report/owner.h"
+#include "report/untracked.h"
 
-#define PEAK_COLUMN   57
-#define EXIT_COLUMN   70
+#define PEAK_COLUMN   UNTRACKED_PEAK_COLUMN
+#define EXIT_COLUMN   UNTRACKED_EXIT_COLUMN
 #define OWNERS_SHOWN  4
 #define DEVICES_SHOWN 16
 
@@ -148,20 +149,6 @@ static void add_outsiders(struct text *out, struct unit unit, const struct outsi
 
 /* ---------- one device ---------- */
 
-static void add_reading(struct text *out, const struct model_device *device)
-{
-	if (!device->free_known || !device->total_bytes ||
-	    device->free_bytes_last > device->total_bytes)
-		return;
-	uint64_t used = device->total_bytes - device->free_bytes_last;
-	struct unit unit = unit_for(used);
-	text_add(out, "  untracked when last read: context, kernels, others");
-	layout_bytes(out, unit, device->untracked_bytes, EXIT_COLUMN);
-	text_add(out, "\n  in use on the device when last read");
-	layout_bytes(out, unit, used, EXIT_COLUMN);
-	text_printf(out, " of %llu\n", (unsigned long long)unit_round(unit, device->total_bytes));
-}
-
 static void add_heading(struct text *out, const struct model_device *device, const char *name,
 			const struct summary_facts *facts)
 {
@@ -218,7 +205,7 @@ static void add_device(struct text *out, const struct model *model, const struct
 		add_pytorch_rows(out, model, device, unit);
 	else
 		add_plain_rows(out, model, device, unit);
-	add_reading(out, device);
+	untracked_add_rows(out, unit, device);
 }
 
 /* ---------- several devices ---------- */

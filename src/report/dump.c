@@ -60,6 +60,8 @@ static const char *extra_name(const struct event *event)
 		return "failed_seq";
 	case MEMTRACE_MEMINFO:
 		return "total_bytes";
+	case MEMTRACE_READING:
+		return "in_use_bytes";
 	case MEMTRACE_POOL_CREATE:
 		return "is_default";
 	case MEMTRACE_POOL_READ:
@@ -104,6 +106,20 @@ static void add_place(struct json *json, const struct event *event)
 		json_unsigned(json, extra_name(event), event->extra);
 }
 
+static void add_tracked(struct json *json, const struct model *model)
+{
+	const struct model_device *device;
+	json_open(json, "tracked", '[');
+	for (unsigned i = 0; (device = model_device(model, i)); i++) {
+		json_open(json, NULL, '{');
+		json_known(json, "device", device->ordinal != MEMTRACE_DEVICE_UNKNOWN,
+			   device->ordinal);
+		json_unsigned(json, "bytes", model_reserved_live_bytes(model, device->ordinal));
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 void dump_json(struct text *out, const struct defs *defs, const struct event *event,
 	       const struct dump_style *style)
 {
@@ -127,6 +143,8 @@ void dump_json(struct text *out, const struct defs *defs, const struct event *ev
 		json_bool(&json, "capturing", true);
 	if (style->stacks)
 		json_add_stack(&json, defs, event->stack);
+	if (style->tracked)
+		add_tracked(&json, style->tracked);
 	json_close(&json, '}');
 	text_add_char(out, '\n');
 }

@@ -4,12 +4,14 @@
 #define MT_REPORT_DUMP_H
 
 #include "base/text.h"
+#include "model/model.h"
 #include "trace/defs.h"
 #include "trace/event.h"
 
 struct dump_style {
 	bool stacks; /* frames too, innermost first */
 	bool ascii;
+	struct model *tracked; /* or NULL: the events up to this one; its figures are written too */
 };
 
 void dump_json(struct text *, const struct defs *, const struct event *, const struct dump_style *);

@@ -3,6 +3,7 @@
 #include "report/devices.h"
 #include "report/json.h"
 #include "report/sites.h"
+#include "report/untracked.h"
 
 #define STACKS_SHOWN 100
 
@@ -170,8 +171,7 @@ static void add_device(struct json *json, const struct model *model, const struc
 	add_pytorch(json, device);
 	add_owners(json, model, device->ordinal);
 	add_pinned(json, model);
-	json_known(json, "untracked_bytes", device->free_known && device->total_bytes,
-		   device->untracked_bytes);
+	untracked_add_json(json, defs, device);
 	json_known(json, "free_bytes_last", device->free_known, device->free_bytes_last);
 	json_unsigned(json, "retries", device->retries);
 	json_unsigned(json, "ooms", device->ooms);

@@ -2,6 +2,7 @@
  * verdict or an advice that was not computed: "unknown", null and empty lists stand for them. */
 #include "report/json.h"
 #include "report/sites.h"
+#include "report/untracked.h"
 
 /* a - b where both are known and make sense together, else null. */
 static void add_difference(struct json *json, const char *key, bool is_known, uint64_t a,
@@ -13,6 +14,7 @@ static void add_difference(struct json *json, const char *key, bool is_known, ui
 static void add_evidence(struct json *json, const struct model_oom *oom)
 {
 	bool knows_free = oom->free_bytes != UINT64_MAX;
+	uint64_t others = 0;
 	json_open(json, "evidence", '{');
 	json_bool(json, "by_pytorch", oom->by_pytorch);
 	json_known(json, "driver_bytes", oom->driver_bytes, oom->driver_bytes);
@@ -24,9 +26,15 @@ static void add_evidence(struct json *json, const struct model_oom *oom)
 	add_difference(json, "outside_bytes", true, oom->reserved_bytes,
 		       oom->pytorch_reserved_bytes);
 	json_unsigned(json, "flushed_bytes", oom->flushed_bytes);
-	add_difference(json, "untracked_bytes",
-		       knows_free && oom->total_bytes && oom->free_bytes <= oom->total_bytes,
-		       oom->total_bytes - oom->free_bytes, oom->reserved_bytes);
+	if (oom->untracked_known)
+		json_unsigned(json, "untracked_bytes", oom->untracked_bytes);
+	else
+		add_difference(json, "untracked_bytes",
+			       knows_free && oom->total_bytes &&
+				       oom->free_bytes <= oom->total_bytes,
+			       oom->total_bytes - oom->free_bytes, oom->reserved_bytes);
+	json_known(json, "other_processes_bytes", untracked_others_at_oom(oom, &others),
+		   others);
 	json_close(json, '}');
 }
 

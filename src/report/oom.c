@@ -9,6 +9,7 @@
 #include "report/layout.h"
 #include "report/sites.h"
 #include "report/summary.h"
+#include "report/untracked.h"
 
 #define LIVE_SHOWN 15
 
@@ -65,12 +66,19 @@ static void add_others(struct text *out, const struct model_oom *oom, bool is_py
 {
 	bool knows_used = oom->free_bytes != UINT64_MAX && oom->free_bytes <= oom->total_bytes &&
 			  oom->total_bytes;
-	uint64_t used = knows_used ? oom->total_bytes - oom->free_bytes : 0;
+	uint64_t others, used = knows_used ? oom->total_bytes - oom->free_bytes : 0;
 	uint64_t outside = oom->reserved_bytes - oom->pytorch_reserved_bytes;
 	add_size_or_unknown(out, is_pytorch ? "  outside PyTorch " : "  allocated ",
 			    oom->reserved_bytes >= oom->pytorch_reserved_bytes, outside);
-	add_size_or_unknown(out, "  untracked (context, kernels, other processes) ",
-			    knows_used && used >= oom->reserved_bytes, used - oom->reserved_bytes);
+	if (untracked_others_at_oom(oom, &others)) {
+		add_size_or_unknown(out, "  untracked (context, kernels) ", true,
+				    oom->untracked_bytes);
+		add_size_or_unknown(out, "\n  other processes ", true, others);
+	} else {
+		add_size_or_unknown(out, "  untracked (context, kernels, other processes) ",
+				    knows_used && used >= oom->reserved_bytes,
+				    used - oom->reserved_bytes);
+	}
 	text_add_char(out, '\n');
 }
 

@@ -11,10 +11,12 @@
 #include "report/layout.h"
 #include "report/signals.h"
 #include "report/sites.h"
+#include "report/untracked.h"
 
 #define LINES_MAX   40
 #define SITES_SHOWN 8
 #define SITES_LEAST 3
+#define JUMPS_SHOWN 3
 
 void summary_add_program(struct text *out, const struct defs *defs, size_t columns)
 {
@@ -231,6 +233,8 @@ static void print(struct text *out, const struct model *model, const struct defs
 	devices_print(out, model, defs, facts);
 	add_troubles(&tail, model, defs, facts->ascii);
 	summary_add_gaps(&tail, model, defs, facts);
+	untracked_add_jumps(&tail, model, defs, has_limit ? limit : JUMPS_SHOWN, has_limit,
+			    facts->ascii);
 	add_peak(out, model, defs, facts->ascii, has_limit ? limit : fit_sites(out, &tail));
 	text_add_bytes(out, tail.data, tail.used_bytes);
 	if (tail.used_bytes)

@@ -11,6 +11,7 @@
 
 #include <cuda.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim.h"
@@ -29,7 +30,10 @@ extern pthread_mutex_t driver_lock;
 
 struct driver_device {
 	size_t total_bytes;
-	size_t used_bytes; /* context, linear, pools' reserved, physical allocations */
+	size_t used_bytes;     /* context, linear, pools' reserved, physical allocations */
+	size_t overhead_bytes; /* of them: contexts and code */
+	size_t slack_bytes;    /* of them: what nobody asked for, by rounding or in pools' reserve */
+	size_t managed_bytes;  /* beside them: in use, and charged to nobody */
 	size_t peak_bytes;
 	unsigned long long allocation_count;
 	unsigned long long free_count;
@@ -40,6 +44,8 @@ struct driver_device {
 struct driver_machine {
 	int device_count;
 	size_t context_bytes; /* charged when a device's primary context is first retained */
+	size_t module_bytes;  /* charged for each module or library that is loaded */
+	size_t others_bytes;  /* in use on each device by other processes */
 	const struct driver_card *card;
 	struct driver_device devices[DRIVER_DEVICES_MAX];
 };
@@ -52,9 +58,21 @@ extern struct driver_machine driver_machine;
 CUresult driver_check_ready(void);
 CUresult driver_check_device(CUdevice device); /* without lock; the above and a valid ordinal */
 
-/* Take memory of a device, or CUDA_ERROR_OUT_OF_MEMORY and nothing taken. */
-CUresult device_charge(int device, size_t bytes);
-void device_uncharge(int device, size_t bytes);
+/* ---- driver_account.c: what is in use ---- */
+
+void account_open(void); /* reads the settings that it needs */
+size_t device_free_bytes(int device);
+/* Take memory of a device, or CUDA_ERROR_OUT_OF_MEMORY and nothing taken.  A program asked for
+ * `asked_bytes` of them. */
+CUresult device_charge(int device, size_t bytes, size_t asked_bytes);
+void device_uncharge(int device, size_t bytes, size_t asked_bytes);
+/* Memory that is charged already, by a pool, is given to the program or comes back from it. */
+void device_hand_out(int device, size_t asked_bytes);
+void device_take_back(int device, size_t asked_bytes);
+/* The same as the first two for what has no size that a program could ask for. */
+CUresult device_charge_overhead(int device, size_t bytes);
+void device_uncharge_overhead(int device, size_t bytes);
+void device_note_managed(int device, ptrdiff_t bytes); /* more, or less */
 
 /* ---- driver_card.c: what a card of some compute capability is like ---- */
 

@@ -13,7 +13,7 @@
 struct CUarray_st {
 	CUDA_ARRAY3D_DESCRIPTOR descriptor;
 	int device;
-	size_t charge_bytes;
+	size_t asked_bytes, charge_bytes;
 	CUcontext context;
 	bool is_mipmap;
 	struct CUarray_st *next;
@@ -85,7 +85,7 @@ static unsigned level_count(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned 
 	return count;
 }
 
-static size_t array_charge_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels)
+static size_t array_asked_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels)
 {
 	size_t bytes = 0;
 
@@ -93,9 +93,9 @@ static size_t array_charge_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsi
 		return 0;
 	for (unsigned level = 0; level < levels; level++) {
 		if (__builtin_add_overflow(bytes, level_bytes(descriptor, level), &bytes))
-			return sim_round_up(SIZE_MAX, DRIVER_PAGE_BYTES);
+			return SIZE_MAX;
 	}
-	return sim_round_up(bytes, DRIVER_PAGE_BYTES);
+	return bytes;
 }
 
 /* ---- making and ending ---- */
@@ -103,7 +103,7 @@ static size_t array_charge_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsi
 static CUresult array_enter(CUarray array)
 {
 	pthread_mutex_lock(&driver_lock);
-	CUresult result = device_charge(array->device, array->charge_bytes);
+	CUresult result = device_charge(array->device, array->charge_bytes, array->asked_bytes);
 	if (result == CUDA_SUCCESS) {
 		driver_machine.devices[array->device].allocation_count++;
 		array->next = arrays;
@@ -131,6 +131,7 @@ static CUresult array_make(CUarray *made, const struct CUarray_st *wanted)
 	*array = *wanted;
 	array->device = device;
 	array->context = context_of_memory();
+	array->charge_bytes = sim_round_up(array->asked_bytes, DRIVER_PAGE_BYTES);
 	result = array_enter(array);
 	if (result == CUDA_SUCCESS)
 		*made = array;
@@ -144,7 +145,7 @@ static void array_end(struct CUarray_st **link)
 	CUarray array = *link;
 
 	*link = array->next;
-	device_uncharge(array->device, array->charge_bytes);
+	device_uncharge(array->device, array->charge_bytes, array->asked_bytes);
 	driver_machine.devices[array->device].free_count++;
 	free(array);
 }
@@ -186,7 +187,7 @@ CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *descript
 		return CUDA_ERROR_INVALID_VALUE;
 	struct CUarray_st wanted = {
 		.descriptor = *descriptor,
-		.charge_bytes = array_charge_bytes(descriptor, 1),
+		.asked_bytes = array_asked_bytes(descriptor, 1),
 	};
 	return array_make(array, &wanted);
 }
@@ -228,7 +229,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESC
 		return CUDA_ERROR_INVALID_VALUE;
 	struct CUarray_st wanted = {
 		.descriptor = *descriptor,
-		.charge_bytes = array_charge_bytes(descriptor, level_count(descriptor, levels)),
+		.asked_bytes = array_asked_bytes(descriptor, level_count(descriptor, levels)),
 		.is_mipmap = true,
 	};
 	CUresult result = array_make(&made, &wanted);

@@ -55,7 +55,7 @@ static CUresult primary_retain(CUdevice device)
 	CUresult result = CUDA_SUCCESS;
 
 	if (context->retain_count == 0)
-		result = device_charge(device, driver_machine.context_bytes);
+		result = device_charge_overhead(device, driver_machine.context_bytes);
 	if (result == CUDA_SUCCESS)
 		context->retain_count++;
 	return result;
@@ -80,7 +80,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 static void primary_end(CUdevice device)
 {
 	memory_end(context_primary(device));
-	device_uncharge(device, driver_machine.context_bytes);
+	device_uncharge_overhead(device, driver_machine.context_bytes);
 	context_primary(device)->retain_count = 0;
 }
 
@@ -193,7 +193,7 @@ static CUresult context_create(CUcontext *context, unsigned flags, CUdevice devi
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*created = (struct CUctx_st){.device = device, .retain_count = 1, .flags = flags};
 	pthread_mutex_lock(&driver_lock);
-	result = device_charge(device, driver_machine.context_bytes);
+	result = device_charge_overhead(device, driver_machine.context_bytes);
 	pthread_mutex_unlock(&driver_lock);
 	if (result != CUDA_SUCCESS) {
 		free(created);
@@ -237,7 +237,7 @@ CUresult cuCtxDestroy(CUcontext context)
 		depth--;
 	pthread_mutex_lock(&driver_lock);
 	memory_end(context);
-	device_uncharge(context->device, driver_machine.context_bytes);
+	device_uncharge_overhead(context->device, driver_machine.context_bytes);
 	pthread_mutex_unlock(&driver_lock);
 	free(context);
 	return CUDA_SUCCESS;

@@ -1,6 +1,6 @@
 /*
- * The simulated machine: its settings, its devices, and the account of their memory.  Owns
- * driver_lock and driver_machine.  Must never hand out more than a device has.
+ * The simulated machine: its settings, its devices, and what they tell of themselves.  Owns
+ * driver_lock and driver_machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +65,7 @@ static void setup(void)
 	driver_machine.device_count = device_count_from_environment();
 	driver_machine.context_bytes = sim_env_bytes("SIMGPU_CONTEXT", CONTEXT_DEFAULT_BYTES);
 	driver_machine.card = card_from_environment();
+	account_open();
 	for (int i = 0; i < driver_machine.device_count; i++)
 		driver_machine.devices[i].total_bytes = memory_bytes;
 	if (pools_init() != 0)
@@ -101,25 +102,6 @@ CUresult driver_check_device(CUdevice device)
 		return result;
 	bool is_valid = device >= 0 && device < driver_machine.device_count;
 	return is_valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
-/* ---- the account ---- */
-
-CUresult device_charge(int ordinal, size_t bytes)
-{
-	struct driver_device *device = &driver_machine.devices[ordinal];
-
-	if (bytes > device->total_bytes - device->used_bytes)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	device->used_bytes += bytes;
-	if (device->used_bytes > device->peak_bytes)
-		device->peak_bytes = device->used_bytes;
-	return CUDA_SUCCESS;
-}
-
-void device_uncharge(int ordinal, size_t bytes)
-{
-	driver_machine.devices[ordinal].used_bytes -= bytes;
 }
 
 /* ---- what a program asks about devices ---- */

@@ -43,7 +43,7 @@ void graph_memory_release(struct graph_memory *memory)
 
 static CUresult charge(struct block *block)
 {
-	CUresult result = device_charge(block->device, block->span_bytes);
+	CUresult result = device_charge(block->device, block->span_bytes, block->size_bytes);
 
 	if (result != CUDA_SUCCESS)
 		return result;

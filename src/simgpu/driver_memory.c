@@ -17,17 +17,26 @@ static size_t unit_bytes(enum block_kind kind, size_t size_bytes)
 	return size_bytes < SMALL_LIMIT_BYTES ? DRIVER_UNIT_BYTES : DRIVER_PAGE_BYTES;
 }
 
+/* Of the block's charge, what the program asked for. */
+static size_t asked_bytes(const struct block *block)
+{
+	return block->charge_bytes > 0 ? block->size_bytes : 0;
+}
+
 static CUresult charge_and_insert(struct block *block, size_t alignment)
 {
-	CUresult result = device_charge(block->device, block->charge_bytes);
+	CUresult result =
+		device_charge(block->device, block->charge_bytes, asked_bytes(block));
 
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = block_insert(block, alignment);
 	if (result != CUDA_SUCCESS)
-		device_uncharge(block->device, block->charge_bytes);
+		device_uncharge(block->device, block->charge_bytes, asked_bytes(block));
 	else if (block->kind != BLOCK_HOST)
 		driver_machine.devices[block->device].allocation_count++;
+	if (result == CUDA_SUCCESS && block->kind == BLOCK_MANAGED)
+		device_note_managed(block->device, (ptrdiff_t)block->size_bytes);
 	return result;
 }
 
@@ -105,7 +114,9 @@ static void free_block(struct block *block)
 	if (block->pool != NULL)
 		pool_return_block(block);
 	else
-		device_uncharge(block->device, block->charge_bytes);
+		device_uncharge(block->device, block->charge_bytes, asked_bytes(block));
+	if (block->kind == BLOCK_MANAGED)
+		device_note_managed(block->device, -(ptrdiff_t)block->size_bytes);
 	driver_machine.devices[block->device].free_count++;
 	if (block->kind == BLOCK_GRAPH)
 		block->charge_bytes = 0; /* the address stays the graph's */
@@ -257,7 +268,7 @@ CUresult cuMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 	pthread_mutex_lock(&driver_lock);
 	const struct driver_device *device = &driver_machine.devices[ordinal];
 	if (free_bytes != NULL)
-		*free_bytes = device->total_bytes - device->used_bytes;
+		*free_bytes = device_free_bytes(ordinal);
 	if (total_bytes != NULL)
 		*total_bytes = device->total_bytes;
 	pthread_mutex_unlock(&driver_lock);

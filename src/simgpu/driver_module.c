@@ -1,7 +1,8 @@
 /*
  * Code: every module loads, every function in it exists, and nothing runs.  A function is known by
  * the name that was asked for; a variable is a page of device address space that costs no device
- * memory.  Owns modules and what was found in them.  Must never read the code it is given.
+ * memory; code costs what SIMGPU_MODULE says.  Owns modules and what was found in them.  Must never
+ * read the code it is given.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ struct symbol {
 struct CUmod_st {
 	struct symbol *functions;
 	struct symbol *variables;
+	size_t charge_bytes;
+	int device; /* that is charged */
 };
 
 static CUmodule module_of(CUlibrary library)
@@ -39,6 +42,27 @@ static CUresult module_new(CUmodule *module)
 	return *module != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* Its code is the device's that the calling thread works on. */
+static CUresult module_load(CUmodule *module)
+{
+	CUresult result = module_new(module);
+	int device = context_device();
+
+	if (result != CUDA_SUCCESS || driver_machine.module_bytes == 0)
+		return result;
+	pthread_mutex_lock(&driver_lock);
+	result = device_charge_overhead(device, driver_machine.module_bytes);
+	pthread_mutex_unlock(&driver_lock);
+	if (result != CUDA_SUCCESS) {
+		free(*module);
+		*module = NULL;
+		return result;
+	}
+	(*module)->charge_bytes = driver_machine.module_bytes;
+	(*module)->device = device;
+	return CUDA_SUCCESS;
+}
+
 static void symbols_free(struct symbol *symbol)
 {
 	while (symbol != NULL) {
@@ -53,23 +77,23 @@ static void symbols_free(struct symbol *symbol)
 
 CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
-	return module_new(module);
+	return module_load(module);
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-	return module_new(module);
+	return module_load(module);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
 			    CUjit_option *options, void **values)
 {
-	return module_new(module);
+	return module_load(module);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
-	return module_new(module);
+	return module_load(module);
 }
 
 CUresult cuModuleUnload(CUmodule module)
@@ -79,6 +103,8 @@ CUresult cuModuleUnload(CUmodule module)
 	pthread_mutex_lock(&driver_lock);
 	symbols_free(module->functions);
 	symbols_free(module->variables);
+	if (module->charge_bytes > 0)
+		device_uncharge_overhead(module->device, module->charge_bytes);
 	pthread_mutex_unlock(&driver_lock);
 	free(module);
 	return CUDA_SUCCESS;
@@ -170,14 +196,14 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *
 			   void **jit_values, unsigned jit_count, CUlibraryOption *options,
 			   void **values, unsigned count)
 {
-	return module_new((CUmodule *)(void *)library);
+	return module_load((CUmodule *)(void *)library);
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_options,
 			       void **jit_values, unsigned jit_count, CUlibraryOption *options,
 			       void **values, unsigned count)
 {
-	return module_new((CUmodule *)(void *)library);
+	return module_load((CUmodule *)(void *)library);
 }
 
 CUresult cuLibraryUnload(CUlibrary library)

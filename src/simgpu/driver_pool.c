@@ -32,7 +32,7 @@ static void pool_trim(CUmemoryPool pool, size_t keep_bytes)
 		keep_bytes = needed_bytes;
 	if (pool->reserved_bytes <= keep_bytes)
 		return;
-	device_uncharge(pool->device, pool->reserved_bytes - keep_bytes);
+	device_uncharge(pool->device, pool->reserved_bytes - keep_bytes, 0);
 	pool->reserved_bytes = keep_bytes;
 }
 
@@ -44,7 +44,7 @@ void pools_settle(void)
 
 static CUresult pool_reserve(CUmemoryPool pool, size_t wanted_bytes)
 {
-	CUresult result = device_charge(pool->device, wanted_bytes - pool->reserved_bytes);
+	CUresult result = device_charge(pool->device, wanted_bytes - pool->reserved_bytes, 0);
 
 	if (result == CUDA_SUCCESS)
 		pool->reserved_bytes = wanted_bytes;
@@ -121,7 +121,7 @@ static void pool_end_if_unused(CUmemoryPool pool)
 {
 	if (!pool->is_destroyed || pool->used_bytes > 0)
 		return;
-	device_uncharge(pool->device, pool->reserved_bytes);
+	device_uncharge(pool->device, pool->reserved_bytes, 0);
 	pool_unlink(pool);
 	free(pool);
 }
@@ -129,6 +129,7 @@ static void pool_end_if_unused(CUmemoryPool pool)
 void pool_return_block(const struct block *block)
 {
 	block->pool->used_bytes -= block->charge_bytes;
+	device_take_back(block->pool->device, block->size_bytes);
 	pool_end_if_unused(block->pool);
 }
 
@@ -203,6 +204,7 @@ static CUresult pool_allocate(struct block *block)
 	result = block_insert(block, DRIVER_UNIT_BYTES);
 	if (result == CUDA_SUCCESS) {
 		pool->used_bytes += block->charge_bytes;
+		device_hand_out(pool->device, block->size_bytes);
 		driver_machine.devices[pool->device].allocation_count++;
 	}
 	note_high_marks(pool);

@@ -56,7 +56,7 @@ static void allocation_release(struct allocation *allocation)
 		return;
 	if (is_on_device(allocation)) {
 		int device = allocation->properties.location.id;
-		device_uncharge(device, allocation->bytes);
+		device_uncharge(device, allocation->bytes, allocation->bytes);
 		driver_machine.devices[device].free_count++;
 	}
 	allocation_unlink(allocation);
@@ -68,7 +68,7 @@ static CUresult allocation_charge(const struct allocation *allocation)
 	if (!is_on_device(allocation))
 		return CUDA_SUCCESS;
 	int device = allocation->properties.location.id;
-	CUresult result = device_charge(device, allocation->bytes);
+	CUresult result = device_charge(device, allocation->bytes, allocation->bytes);
 	if (result == CUDA_SUCCESS)
 		driver_machine.devices[device].allocation_count++;
 	return result;

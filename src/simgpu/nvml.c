@@ -1,21 +1,22 @@
 /*
- * The stand-in for libnvidia-ml: how many devices there are, their names and memory, and this
- * process as the only one that uses them.
+ * The stand-in for libnvidia-ml: how many devices there are, their names and memory, this process
+ * and, if SIMGPU_OTHERS says so, another one that uses them. SIMGPU_NVML=nopids shows no processes,
+ * as in a container; SIMGPU_NVML=off answers as if the library could not start.
  *
  * PyTorch asks it for the fabric of a card when it maps expandable segments on capability 9.0 and
  * newer (and calls a null pointer when the library is absent), and for the processes in the text of
  * an out-of-memory error. It also counts devices here in order not to initialise CUDA before a
- * fork, so this file must never call cuInit: what the machine is like it reads from the same
- * settings as the driver, and what is in use it asks the driver only when that is running already.
+ * fork, so this file must never call CUDA: what the machine is like it reads from the same settings
+ * as the driver, and what is in use it reads from the driver's account when that is running already.
  */
 #define _GNU_SOURCE
-#include "sim_api.h"
+#include "sim_account.h"
 
 #include "sim.h"
 
-#include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ enum nvml_result {
 	NVML_NOT_SUPPORTED = 3,
 	NVML_NOT_FOUND = 6,
 	NVML_INSUFFICIENT_SIZE = 7,
+	NVML_DRIVER_NOT_LOADED = 9,
 };
 
 #define SIMULATED_DRIVER_VERSION "580.00 (simulated)"
@@ -57,69 +59,50 @@ static int device_index(const struct nvml_device *device)
 
 /* --- what is in use --- */
 
-/* NULL while the program has not loaded the driver. Loading it is not for us to do. */
-static void *driver_entry(const char *name)
+/* Of a device that this process uses: what the driver's account says, past the CUDA API. False while
+ * the program has not loaded the driver: loading it is not for us to do. */
+static bool read_account(int device, struct sim_account *account)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	void *entry = library ? dlsym(library, name) : NULL;
+	__typeof__(simgpuAccount) *read = library ? dlsym(library, "simgpuAccount") : NULL;
+	bool is_read = read && read(device, account) == 0;
 
 	if (library)
 		dlclose(library);
-	return entry;
+	return is_read;
 }
 
-#define DRIVER(name)  ((__typeof__(name) *)driver_entry(name_of(name)))
-#define name_of(name) text_of(name)
-#define text_of(name) #name
-
-/* A device has memory in use from the moment that its context exists. */
-static int is_in_use(int device)
+static struct sim_account device_account(int device)
 {
-	__typeof__(cuDevicePrimaryCtxGetState) *get_state = DRIVER(cuDevicePrimaryCtxGetState);
-	unsigned flags;
-	int is_active = 0;
+	struct sim_account account;
 
-	return get_state && get_state(device, &flags, &is_active) == CUDA_SUCCESS && is_active;
-}
-
-/* Free bytes of a device that is in use; the caller's current context is left as it was. */
-static int read_free_bytes(int device, size_t *free_bytes, size_t *total_bytes)
-{
-	CUcontext context;
-	CUresult result;
-
-	if (DRIVER(cuDevicePrimaryCtxRetain)(&context, device) != CUDA_SUCCESS)
-		return -1;
-	result = DRIVER(cuCtxPushCurrent)(context);
-	if (result == CUDA_SUCCESS) {
-		result = DRIVER(cuMemGetInfo)(free_bytes, total_bytes);
-		DRIVER(cuCtxPopCurrent)(&context);
-	}
-	DRIVER(cuDevicePrimaryCtxRelease)(device);
-	return result == CUDA_SUCCESS ? 0 : -1;
-}
-
-struct usage {
-	size_t total_bytes;
-	size_t used_bytes;
-};
-
-static struct usage device_usage(int device)
-{
-	struct usage usage = {sim_env_bytes("SIMGPU_MEMORY", 80 * SIM_GIB), 0};
-	size_t free_bytes, total_bytes;
-
-	if (is_in_use(device) && read_free_bytes(device, &free_bytes, &total_bytes) == 0) {
-		usage.total_bytes = total_bytes;
-		usage.used_bytes = total_bytes - free_bytes;
-	}
-	return usage;
+	if (!read_account(device, &account))
+		account = (struct sim_account){
+			.others_bytes = sim_env_bytes("SIMGPU_OTHERS", 0),
+			.total_bytes = sim_env_bytes("SIMGPU_MEMORY", 80 * SIM_GIB),
+		};
+	return account;
 }
 
 /* --- library --- */
 
-SIM_ACCEPT(nvmlInit)
-SIM_ACCEPT(nvmlInit_v2)
+static bool is_set_to(const char *wanted)
+{
+	const char *text = getenv("SIMGPU_NVML");
+
+	return text && strcmp(text, wanted) == 0;
+}
+
+SIM_API(int, nvmlInit_v2, void)
+{
+	return is_set_to("off") ? NVML_DRIVER_NOT_LOADED : NVML_SUCCESS;
+}
+
+SIM_API(int, nvmlInit, void)
+{
+	return nvmlInit_v2();
+}
+
 SIM_ACCEPT(nvmlShutdown)
 
 SIM_API(const char *, nvmlErrorString, int result)
@@ -196,6 +179,20 @@ SIM_API(int, nvmlDeviceGetUUID, const struct nvml_device *device, char *out, uns
 	return copy_text(out, room, text);
 }
 
+SIM_API(int, nvmlDeviceGetHandleByUUID, const char *uuid, struct nvml_device **device)
+{
+	char text[64];
+
+	for (unsigned i = 0; i < device_count(); i++) {
+		if (nvmlDeviceGetUUID(&devices[i], text, sizeof(text)) == NVML_SUCCESS &&
+		    strcmp(uuid, text) == 0) {
+			*device = &devices[i];
+			return NVML_SUCCESS;
+		}
+	}
+	return NVML_NOT_FOUND;
+}
+
 /* --- memory --- */
 
 struct nvml_memory {
@@ -215,14 +212,13 @@ struct nvml_memory_v2 {
 SIM_API(int, nvmlDeviceGetMemoryInfo, const struct nvml_device *device, struct nvml_memory *memory)
 {
 	int index = device_index(device);
-	struct usage usage;
 
 	if (index < 0)
 		return NVML_INVALID_ARGUMENT;
-	usage = device_usage(index);
-	memory->total_bytes = usage.total_bytes;
-	memory->used_bytes = usage.used_bytes;
-	memory->free_bytes = usage.total_bytes - usage.used_bytes;
+	struct sim_account account = device_account(index);
+	memory->total_bytes = account.total_bytes;
+	memory->used_bytes = account.own_bytes + account.others_bytes;
+	memory->free_bytes = memory->total_bytes - memory->used_bytes;
 	return NVML_SUCCESS;
 }
 
@@ -241,7 +237,10 @@ SIM_API(int, nvmlDeviceGetMemoryInfo_v2, const struct nvml_device *device,
 	return NVML_SUCCESS;
 }
 
-/* --- processes: this one, once it uses the device --- */
+/* --- processes: this one once it uses the device, and one that stands for the others --- */
+
+#define PROCESSES_MAX 2
+#define OTHER_PID     1u
 
 struct nvml_process {
 	unsigned pid;
@@ -257,42 +256,54 @@ struct nvml_process_v2 {
 
 #define NO_INSTANCE 0xFFFFFFFFu /* the card is not partitioned */
 
-/* Sets *count; NVML_SUCCESS when the caller has room for that many. */
-static int count_processes(const struct nvml_device *device, unsigned *count, const void *out)
+static unsigned find_processes(int device, struct nvml_process *found)
+{
+	struct sim_account account = device_account(device);
+	unsigned count = 0;
+
+	if (is_set_to("nopids"))
+		return 0;
+	if (account.others_bytes > 0)
+		found[count++] = (struct nvml_process){OTHER_PID, account.others_bytes};
+	if (account.own_bytes > 0)
+		found[count++] = (struct nvml_process){(unsigned)getpid(), account.own_bytes};
+	return count;
+}
+
+/* Sets *count and `found`; NVML_SUCCESS when the caller has room for that many. */
+static int list_processes(const struct nvml_device *device, unsigned *count, const void *out,
+			  struct nvml_process *found)
 {
 	unsigned room = *count;
 	int index = device_index(device);
 
 	if (index < 0)
 		return NVML_INVALID_ARGUMENT;
-	*count = is_in_use(index) ? 1 : 0;
+	*count = find_processes(index, found);
 	return *count <= room && (out || *count == 0) ? NVML_SUCCESS : NVML_INSUFFICIENT_SIZE;
 }
 
 SIM_API(int, nvmlDeviceGetComputeRunningProcesses, const struct nvml_device *device,
 	unsigned *count, struct nvml_process *out)
 {
-	int result = count_processes(device, count, out);
+	struct nvml_process found[PROCESSES_MAX];
+	int result = list_processes(device, count, out, found);
 
-	if (result != NVML_SUCCESS || *count == 0)
-		return result;
-	out->pid = (unsigned)getpid();
-	out->used_bytes = device_usage(device_index(device)).used_bytes;
-	return NVML_SUCCESS;
+	for (unsigned i = 0; result == NVML_SUCCESS && i < *count; i++)
+		out[i] = found[i];
+	return result;
 }
 
 SIM_API(int, nvmlDeviceGetComputeRunningProcesses_v3, const struct nvml_device *device,
 	unsigned *count, struct nvml_process_v2 *out)
 {
-	int result = count_processes(device, count, out);
+	struct nvml_process found[PROCESSES_MAX];
+	int result = list_processes(device, count, out, found);
 
-	if (result != NVML_SUCCESS || *count == 0)
-		return result;
-	out->pid = (unsigned)getpid();
-	out->used_bytes = device_usage(device_index(device)).used_bytes;
-	out->gpu_instance = NO_INSTANCE;
-	out->compute_instance = NO_INSTANCE;
-	return NVML_SUCCESS;
+	for (unsigned i = 0; result == NVML_SUCCESS && i < *count; i++)
+		out[i] = (struct nvml_process_v2){found[i].pid, found[i].used_bytes, NO_INSTANCE,
+						  NO_INSTANCE};
+	return result;
 }
 
 SIM_API(int, nvmlDeviceGetComputeRunningProcesses_v2, const struct nvml_device *device,

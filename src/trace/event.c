@@ -41,6 +41,7 @@ static const char *const what_names[MEMTRACE_WHAT_COUNT] = {
 	[MEMTRACE_UNBIND] = "unbind",
 	[MEMTRACE_COPY] = "copy",
 	[MEMTRACE_PHASE] = "phase",
+	[MEMTRACE_READING] = "reading",
 };
 
 static const char *const space_names[MEMTRACE_SPACE_COUNT] = {

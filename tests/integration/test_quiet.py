@@ -21,6 +21,7 @@ LIBC = {
     "files of ours": """
         close fallocate fcntl fstat fstatfs ftruncate lstat open posix_fallocate pread pwrite read
         readlink statfs unlink write""",
+    "reading NVML, and a fork meanwhile": "__register_atfork",
     "what the process is": "getauxval getcwd getenv gethostname getpid syscall",
     "the status that exit was called with": "on_exit",
     "time": "clock_gettime nanosleep time",

@@ -68,6 +68,13 @@ const struct model_owner *model_owner(const struct model *model, unsigned ordina
 	return &shown;
 }
 
+uint64_t model_reserved_live_bytes(const struct model *model, unsigned ordinal)
+{
+	(void)model;
+	(void)ordinal;
+	return 0;
+}
+
 size_t model_stacks_at_peak(const struct model *model, unsigned ordinal, struct model_share *rows,
 			    size_t capacity)
 {

@@ -114,7 +114,13 @@ static void scene_model(struct scene *scene)
 		.total_bytes = 81158 * MIB,
 		.free_bytes_last = 73560 * MIB,
 		.free_known = true,
+		.untracked_known = true,
+		.untracked_is_own = true,
 		.untracked_bytes = 418 * MIB,
+		.untracked_at_peak_bytes = 418 * MIB,
+		.in_use_known = true,
+		.in_use_bytes = 7598 * MIB,
+		.others_known = true,
 		.peak = {12300000000, 54321, 6574 * MIB, 6972 * MIB, 6764 * MIB, STACK_GELU, 1},
 	};
 	model->owners[0] = (struct model_owner){"pytorch", 6972 * MIB, 6972 * MIB, 6764 * MIB};

@@ -30,6 +30,8 @@ static void what_is_not_known_is_null(void **state)
 	(void)state;
 	device->pytorch_reserved_known = false;
 	device->free_known = false;
+	device->untracked_known = false;
+	device->in_use_known = false;
 	device->total_bytes = 0;
 	scene.facts.ended = SUMMARY_UNKNOWN;
 	scene.facts.status = -1;
@@ -39,6 +41,8 @@ static void what_is_not_known_is_null(void **state)
 	assert_non_null(strstr(text_string(&text), "\"total_bytes\": null"));
 	assert_non_null(strstr(text_string(&text), "\"reserved\": null, \"segments\": null"));
 	assert_non_null(strstr(text_string(&text), "\"untracked_bytes\": null"));
+	assert_non_null(strstr(text_string(&text), "\"in_use_bytes\": null"));
+	assert_non_null(strstr(text_string(&text), "\"untracked_history\": null"));
 	assert_non_null(strstr(text_string(&text), "\"fragmentation\": null"));
 	assert_non_null(strstr(text_string(&text), "\"rank\": null"));
 }

@@ -83,6 +83,7 @@ static void everything_that_can_be_wrong_is_said(void **state)
 						 .requested_bytes = 64 * MIB,
 						 .stack = STACK_STATE,
 						 .thread = 1};
+	scene.model.devices[0].untracked_is_own = false;
 	print();
 	assert_golden(&text, "summary_troubles.txt");
 	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 40);

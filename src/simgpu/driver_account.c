@@ -1,0 +1,124 @@
+/*
+ * The account of the devices' memory: what is charged, and what of that nobody asked for by its
+ * size (contexts, code, rounding, what pools hold in reserve).  Writes SIMGPU_LOG, and answers the
+ * stand-in NVML, which must never call CUDA.  Must never hand out more than a device has.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "driver.h"
+#include "sim_account.h"
+
+static int log_file = -1;
+
+void account_open(void)
+{
+	const char *path = getenv("SIMGPU_LOG");
+
+	driver_machine.others_bytes = sim_env_bytes("SIMGPU_OTHERS", 0);
+	driver_machine.module_bytes = sim_env_bytes("SIMGPU_MODULE", 0);
+	if (path != NULL && *path != '\0')
+		log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+static void account_log(int ordinal)
+{
+	const struct driver_device *device = &driver_machine.devices[ordinal];
+	char line[160];
+
+	if (log_file < 0)
+		return;
+	int length = snprintf(
+		line, sizeof(line),
+		"pid=%d device=%d used=%zu overhead=%zu slack=%zu managed=%zu\n", (int)getpid(),
+		ordinal, device->used_bytes, device->overhead_bytes, device->slack_bytes,
+		device->managed_bytes);
+	if (write(log_file, line, (size_t)length) < 0)
+		log_file = -1;
+}
+
+size_t device_free_bytes(int ordinal)
+{
+	const struct driver_device *device = &driver_machine.devices[ordinal];
+	size_t taken_bytes = device->used_bytes + driver_machine.others_bytes;
+
+	return taken_bytes < device->total_bytes ? device->total_bytes - taken_bytes : 0;
+}
+
+static bool take(int ordinal, size_t bytes)
+{
+	struct driver_device *device = &driver_machine.devices[ordinal];
+
+	if (bytes > device_free_bytes(ordinal))
+		return false;
+	device->used_bytes += bytes;
+	if (device->used_bytes > device->peak_bytes)
+		device->peak_bytes = device->used_bytes;
+	return true;
+}
+
+CUresult device_charge(int ordinal, size_t bytes, size_t asked_bytes)
+{
+	if (!take(ordinal, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	driver_machine.devices[ordinal].slack_bytes += bytes - asked_bytes;
+	if (bytes > 0)
+		account_log(ordinal);
+	return CUDA_SUCCESS;
+}
+
+void device_uncharge(int ordinal, size_t bytes, size_t asked_bytes)
+{
+	driver_machine.devices[ordinal].used_bytes -= bytes;
+	driver_machine.devices[ordinal].slack_bytes -= bytes - asked_bytes;
+	if (bytes > 0)
+		account_log(ordinal);
+}
+
+void device_hand_out(int ordinal, size_t asked_bytes)
+{
+	driver_machine.devices[ordinal].slack_bytes -= asked_bytes;
+	account_log(ordinal);
+}
+
+void device_take_back(int ordinal, size_t asked_bytes)
+{
+	driver_machine.devices[ordinal].slack_bytes += asked_bytes;
+	account_log(ordinal);
+}
+
+CUresult device_charge_overhead(int ordinal, size_t bytes)
+{
+	if (!take(ordinal, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	driver_machine.devices[ordinal].overhead_bytes += bytes;
+	account_log(ordinal);
+	return CUDA_SUCCESS;
+}
+
+void device_uncharge_overhead(int ordinal, size_t bytes)
+{
+	driver_machine.devices[ordinal].used_bytes -= bytes;
+	driver_machine.devices[ordinal].overhead_bytes -= bytes;
+	account_log(ordinal);
+}
+
+void device_note_managed(int ordinal, ptrdiff_t bytes)
+{
+	driver_machine.devices[ordinal].managed_bytes += (size_t)bytes;
+	account_log(ordinal);
+}
+
+/* Without driver_lock: it may be held by a thread that a fork left behind. */
+int simgpuAccount(int ordinal, struct sim_account *account)
+{
+	if (driver_check_device(ordinal) != CUDA_SUCCESS)
+		return -1;
+	const struct driver_device *device = &driver_machine.devices[ordinal];
+	account->own_bytes = __atomic_load_n(&device->used_bytes, __ATOMIC_RELAXED);
+	account->others_bytes = driver_machine.others_bytes;
+	account->total_bytes = device->total_bytes;
+	return 0;
+}
