@@ -1,0 +1,92 @@
+"""What is tracked, and contexts, is what the simulated driver says is in use: at every event.
+
+The driver writes what is in use after each change (SIMGPU_LOG), and of that what nobody asked for by
+its size: contexts and code, rounding, what pools hold in reserve. The rest is what the model must
+have after each event, in the same order.
+"""
+
+import itertools
+import re
+
+import pytest
+
+import support
+import traced
+from support import matrix, run_case
+
+CASES = [path.stem for path in sorted(support.CASES.glob("*.py"))]
+CASES = [name for name in CASES if name not in ("common", "native_names", "recorded_stacks")]
+
+pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
+
+
+def collapse(values):
+    return [value for value, _ in itertools.groupby(values)]
+
+
+def driver_values(log):
+    """By process and device, what was asked for and not given back, after each change."""
+    found = {}
+    for line in log.read_text().splitlines():
+        entry = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
+        asked = entry["used"] - entry["overhead"] - entry["slack"] + entry["managed"]
+        found.setdefault((entry["pid"], entry["device"]), [0]).append(asked)
+    return {key: collapse(values) for key, values in found.items()}
+
+
+def model_values(trace):
+    pid = support.report(trace)["program"]["pid"]
+    found = {}
+    for event in support.dump(trace, "--tracked"):
+        for device in event["tracked"]:
+            found.setdefault((pid, device["device"]), [0]).append(device["bytes"])
+    return {key: collapse(values) for key, values in found.items()}
+
+
+def first_difference(ours, theirs):
+    for place, (our, their) in enumerate(itertools.zip_longest(ours, theirs)):
+        if our != their:
+            return f"change {place}: memtrace {our}, driver {their} of {len(theirs)} changes"
+    return None
+
+
+def missing_from(ours, theirs):
+    """The first of ours that does not come in theirs, in that order; None: all do."""
+    rest = iter(theirs)
+    return next((value for value in ours if value not in rest), None)
+
+
+def traced_and_driver(traces, log):
+    theirs = {key: values for key, values in driver_values(log).items() if values != [0]}
+    ours = {}
+    for trace in traces:
+        ours |= {key: values for key, values in model_values(trace).items() if values != [0]}
+    assert ours.keys() == theirs.keys()
+    return ours, theirs
+
+
+def check(traces, log):
+    ours, theirs = traced_and_driver(traces, log)
+    for key, values in theirs.items():
+        difference = first_difference(ours[key], values)
+        assert difference is None, f"process {key[0]}, device {key[1]}: {difference}"
+
+
+@pytest.mark.parametrize("case, torch", matrix(CASES, ["2.15"]))
+def test_in_every_case(case, torch, tmp_path):
+    log = tmp_path / "log"
+    run = run_case(case, tmp_path, torch, SIMGPU_LOG=str(log), MEMTRACE_STACKS="native")
+    check(run.traces, log)
+
+
+@pytest.mark.parametrize("steps", [18])
+def test_in_a_mixture_of_every_way(steps, tmp_path):
+    log = tmp_path / "log"
+    run = traced.run(
+        tmp_path / "out", "mixture", steps, cuda=support.SIMGPU, SIMGPU_LOG=str(log)
+    )
+    assert run.status == 0, run.stderr
+    ours, theirs = traced_and_driver(run.traces, log)
+    for key, values in ours.items():
+        assert missing_from(values, theirs[key]) is None  # a launch is one event, its nodes many
+        assert values[-1] == theirs[key][-1]
