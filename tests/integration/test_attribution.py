@@ -4,6 +4,7 @@ tests/attribution/compare.py prints the scores as a table, and with --why what i
 """
 
 import importlib.util
+import json
 import os
 import sys
 
@@ -34,6 +35,8 @@ TWELVE = (
 )
 # Of the others these are run always: one of each kind of difficulty.
 ALWAYS = ("accumulate_sgd", "eval_both_ways", "sam_swap", "two_devices")
+SCORES = json.loads((support.ROOT / "tests" / "attribution" / "scores.json").read_text())
+SLACK = 0.3  # per cent: loader threads and late frees differ from run to run
 # What a program needs from scripts/requirements-attribution.txt.
 LIBRARIES = {
     "bitsandbytes_adam8bit": "bitsandbytes",
@@ -50,15 +53,23 @@ def chosen():
     return [(name, "2.15") for name in TWELVE + ALWAYS]
 
 
+def bound(name, torch):
+    """Per cent of the peak that may stand in the wrong category: what did, when it was last
+    written down. "unseen" is what did before any rule was made with this program in view."""
+    return SCORES.get(name, {}).get(torch, {}).get("bound", 100)
+
+
 def is_installed(library):
     return importlib.util.find_spec(library) or (runner.LIBRARIES / library).is_dir()
 
 
 @pytest.mark.parametrize("name,torch", chosen())
-def test_both_runs_have_the_same_blocks(name, torch, tmp_path):
+def test_the_peak_is_told_as_well_as_before(name, torch, tmp_path):
     library = LIBRARIES.get(name)
     if library and not is_installed(library):
         pytest.skip(f"{library} is not installed (scripts/setup.sh full)")
     score = compare.measure(name, tmp_path, torch)
     assert score.blocks > 50
-    assert score.astray <= score.blocks / 50
+    assert score.astray <= score.blocks / 50, "the two runs differ: there is no truth"
+    assert 100 * score.summed <= bound(name, torch) + SLACK, compare.row(score)
+    assert score.backwards[0] == score.backwards[1]

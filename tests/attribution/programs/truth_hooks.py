@@ -157,7 +157,8 @@ def step_ends(*_):
     sample()
     begin = here.steps.pop()
     moments.append(["post_step", now()])
-    spans.append(["step", begin, now()])
+    if not here.steps:  # an optimizer may step another one
+        spans.append(["step", begin, now()])
 
 
 # ---- backward ---------------------------------------------------------------------------------
