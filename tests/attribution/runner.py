@@ -79,7 +79,8 @@ def traced_run(name, folder, torch):
 
 def true_run(name, folder, torch):
     """Returns the truth; one that stands in the folder already is not made again."""
-    record = folder / "record.json"
+    record, written = folder / "record.json", folder / "written.json"
     if not record.exists():
-        run(name, folder, torch, False, record.exists, TRUTH_RECORD=str(record))
+        run(name, folder, torch, False, written.exists, TRUTH_RECORD=str(written))
+        written.rename(record)
     return truth_labels.read(record)
