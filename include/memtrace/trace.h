@@ -55,7 +55,7 @@ enum memtrace_what {
 	MEMTRACE_POOL_SET,     /* pool_set: the program set attribute `extra` of pool `address` to `bytes` */
 	MEMTRACE_MEMINFO,      /* meminfo: the program asked: `bytes` free of `extra` on the device */
 	MEMTRACE_CAPTURE,      /* capture: stream capture began (extra 1) or ended (extra 0) on `stream` */
-	MEMTRACE_MARK,         /* mark: a named moment, stack names it */
+	MEMTRACE_MARK,         /* mark: the program says that a step of its own ended; extra = string id of its name */
 	/* What has no size of its own, but explains memory that no allocation accounts for. Never counted. */
 	MEMTRACE_CONTEXT,      /* context: address = context, extra = enum memtrace_context */
 	MEMTRACE_CONTEXT_END,  /* context_end: the same; what it takes with it: see enum memtrace_context */
@@ -78,6 +78,8 @@ enum memtrace_what {
 	MEMTRACE_READING,      /* reading: what NVML says is in use on device: `bytes` by this process (0: it shows no
 				* processes), `extra` in all, address = the device's size; status 1: memory of this
 				* process changed meanwhile, it agrees with no moment. Has no thread and no stack */
+	MEMTRACE_SETTINGS,     /* settings: the program changed those of PyTorch's allocator, before this event and after the
+				* last block event; extra = string id of what it set, 0 unknown */
 	MEMTRACE_WHAT_COUNT
 };
 

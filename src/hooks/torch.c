@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hooks/settings.h"
 #include "recorder/elf.h"
 #include "recorder/record.h"
 #include "recorder/thread.h"
@@ -66,6 +67,7 @@ static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t 
 	if ((uint8_t)device != DEVICE_CUDA || !bytes)
 		return;
 	uint8_t ordinal = (uint8_t)(device >> 8);
+	settings_tell(frame);
 	struct record record = { .what = bytes > 0 ? MEMTRACE_BLOCK_ALLOC : MEMTRACE_BLOCK_FREE,
 				 .space = MEMTRACE_SPACE_BLOCK,
 				 .device = ordinal,

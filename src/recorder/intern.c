@@ -246,6 +246,15 @@ static void define_info(struct session *session, enum memtrace_info info, const 
 		session->intern.info_counts[info]++;
 }
 
+uint32_t intern_text(struct session *session, const char *text)
+{
+	struct intern_hold hold;
+	intern_lock(&session->intern, &hold);
+	uint32_t id = intern_string(session, text);
+	intern_unlock(&session->intern, &hold);
+	return id;
+}
+
 void intern_info(struct session *session, enum memtrace_info info, const char *text)
 {
 	struct intern_hold hold;

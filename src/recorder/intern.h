@@ -35,6 +35,8 @@ uint32_t intern_stack(struct session *, const void *frame, bool with_native, boo
 uint32_t intern_thread(struct session *);
 
 void intern_device(struct session *, unsigned ordinal, const char *name, uint64_t total_bytes);
+/* A text that an event refers to; its id, 0 when there is no room. */
+uint32_t intern_text(struct session *, const char *text);
 void intern_info(struct session *, enum memtrace_info, const char *text);
 /* For the dump thread, which must not wait for a hook: false when the lock is taken. */
 bool intern_try_info(struct session *, enum memtrace_info, const char *text);

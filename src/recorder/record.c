@@ -209,6 +209,19 @@ void record_device(unsigned ordinal, const char *name, uint64_t total_bytes)
 	errno = saved;
 }
 
+uint32_t record_text(const char *text)
+{
+	int saved = errno;
+	uint32_t id = 0;
+	struct session *session = session_current();
+	if (session && enter()) {
+		id = intern_text(session, text);
+		leave();
+	}
+	errno = saved;
+	return id;
+}
+
 static uint64_t early_blind[3]; /* before the session */
 
 static uint64_t *blind_counter(struct memtrace_live *live, unsigned kind)

@@ -43,6 +43,10 @@ int record_reading(struct session *, struct record *, uint64_t begun);
 void record_device(unsigned ordinal, const char *name, uint64_t total_bytes);
 void record_device_uuid(unsigned ordinal, const void *uuid); /* 16 bytes */
 
+/* The id of a text among the trace's definitions, for the `extra` of an event; 0: nothing is being recorded yet, or
+ * there is no room. */
+uint32_t record_text(const char *text);
+
 /* Something may have escaped: counted in the trace's live page and reported as a blind spot. */
 enum record_blind { RECORD_BLIND_LOOKUP, RECORD_BLIND_DEEPBIND, RECORD_BLIND_DLMOPEN };
 /* `what` was looked up or loaded: for who wants to know more. NULL: the program itself. */

@@ -50,6 +50,13 @@ static bool is_external_alloc(const struct event *event)
 	return event->what == MEMTRACE_ALLOC && event->space == MEMTRACE_SPACE_EXTERNAL;
 }
 
+/* The text that the event names; NULL: its kind names none. */
+static const char *text_of(const struct defs *defs, const struct event *event)
+{
+	bool has_text = event->what == MEMTRACE_MARK || event->what == MEMTRACE_SETTINGS;
+	return has_text ? defs_string(defs, (uint32_t)event->extra) : NULL;
+}
+
 /* What `extra` means where it is not the size asked for; NULL: nothing. */
 static const char *extra_name(const struct event *event)
 {
@@ -137,6 +144,8 @@ void dump_json(struct text *out, const struct defs *defs, const struct event *ev
 	json_string(&json, "owner", owner_of_event(defs, event, owner));
 	json_unsigned(&json, "stack", event->stack);
 	json_null(&json, "category");
+	if (text_of(defs, event))
+		json_string(&json, "text", text_of(defs, event));
 	if (event->flags & MEMTRACE_AT_EXIT)
 		json_bool(&json, "at_exit", true);
 	if (event->flags & MEMTRACE_CAPTURING)
@@ -174,8 +183,12 @@ static void add_device(struct text *out, const struct event *event)
 		text_printf(out, "%4u", event->device);
 }
 
-static void add_remarks(struct text *out, const struct event *event)
+static void add_remarks(struct text *out, const struct defs *defs, const struct event *event)
 {
+	if (text_of(defs, event)) {
+		text_add(out, "  ");
+		text_add_escaped(out, text_of(defs, event));
+	}
 	if (event->status)
 		text_printf(out, "  error %d", event->status);
 	if (extra_name(event))
@@ -205,7 +218,7 @@ void dump_table(struct text *out, const struct defs *defs, const struct event *e
 		where_add(out, defs, &where, style->ascii);
 	else
 		text_add_escaped(out, owner);
-	add_remarks(out, event);
+	add_remarks(out, defs, event);
 	text_add_char(out, '\n');
 	if (style->stacks)
 		stacks_print_all(out, defs, event->stack, FRAME_INDENT, &whole);

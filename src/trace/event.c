@@ -42,6 +42,7 @@ static const char *const what_names[MEMTRACE_WHAT_COUNT] = {
 	[MEMTRACE_COPY] = "copy",
 	[MEMTRACE_PHASE] = "phase",
 	[MEMTRACE_READING] = "reading",
+	[MEMTRACE_SETTINGS] = "settings",
 };
 
 static const char *const space_names[MEMTRACE_SPACE_COUNT] = {
