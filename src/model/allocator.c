@@ -1,0 +1,283 @@
+/* PyTorch's caching allocator: requests and frees. Owns the search for a free block, splitting and
+ * joining, and the order in which memory is looked for when nothing fits. Must never depend on
+ * anything but the settings, the limits and the sequence of calls. */
+#include "model/allocator_private.h"
+
+/* ---------- creation ---------- */
+
+static void init_pools(struct allocator *allocator)
+{
+	for (unsigned i = 0; i < allocator->pool_count; i++)
+		allocator->pools[i] = (struct pool){
+			.free.breaks_ties_by_age = allocator->conf.breaks_ties_by_age,
+			.class_index = i / 2,
+			.is_small = i % 2,
+		};
+}
+
+struct allocator *allocator_create(const struct allocator_conf *conf,
+				   const struct allocator_limits *limits, unsigned class_count,
+				   const bool *is_private)
+{
+	struct arena *arena = arena_create();
+	struct allocator *allocator = arena ? arena_alloc(arena, sizeof *allocator) : NULL;
+	struct pool *pools =
+		allocator ? arena_alloc(arena, 2 * class_count * sizeof *pools) : NULL;
+	if (!pools) {
+		if (arena)
+			arena_release(arena);
+		return NULL;
+	}
+	*allocator = (struct allocator){.arena = arena,
+					.conf = *conf,
+					.limits = *limits,
+					.pools = pools,
+					.pool_count = 2 * class_count,
+					.is_private = is_private};
+	address_space_init(&allocator->space, limits->addresses_descend);
+	init_pools(allocator);
+	return allocator;
+}
+
+void allocator_release(struct allocator *allocator)
+{
+	arena_release(allocator->arena);
+}
+
+void allocator_change_conf(struct allocator *allocator, const struct allocator_conf *conf)
+{
+	allocator->conf = *conf;
+}
+
+const struct allocator_counters *allocator_counters(const struct allocator *allocator)
+{
+	return &allocator->counters;
+}
+
+bool allocator_failed(const struct allocator *allocator)
+{
+	return allocator->failed;
+}
+
+/* ---------- the driver ---------- */
+
+bool allocator_has_room(const struct allocator *allocator, uint64_t bytes)
+{
+	uint64_t used = allocator->counters.reserved_bytes + allocator->outside_bytes;
+	uint64_t capacity = allocator->limits.capacity_bytes;
+	return capacity == ALLOCATOR_NO_LIMIT || (used <= capacity && bytes <= capacity - used);
+}
+
+static void note_used(struct allocator *allocator)
+{
+	struct allocator_counters *counters = &allocator->counters;
+	uint64_t used = counters->reserved_bytes + allocator->outside_bytes;
+	if (counters->reserved_bytes > counters->peak_reserved_bytes)
+		counters->peak_reserved_bytes = counters->reserved_bytes;
+	if (used > counters->peak_used_bytes)
+		counters->peak_used_bytes = used;
+}
+
+void allocator_count_taken(struct allocator *allocator, uint64_t bytes)
+{
+	allocator->counters.reserved_bytes += bytes;
+	allocator->counters.device_allocs++;
+	note_used(allocator);
+}
+
+void allocator_take_outside(struct allocator *allocator, uint64_t bytes)
+{
+	allocator->outside_bytes += bytes;
+	note_used(allocator);
+}
+
+void allocator_give_outside(struct allocator *allocator, uint64_t bytes)
+{
+	allocator->outside_bytes -= bytes < allocator->outside_bytes ? bytes
+								     : allocator->outside_bytes;
+}
+
+struct segment *allocator_segment_create(struct allocator *allocator, struct pool *pool,
+					 uint64_t bytes)
+{
+	struct segment *segment = arena_alloc(allocator->arena, sizeof *segment);
+	if (!segment)
+		return NULL;
+	segment->address = address_space_take(&allocator->space, bytes);
+	segment->bytes = bytes;
+	segment->age = allocator->next_age++;
+	segment->pool = pool;
+	segment->first =
+		piece_create(allocator->arena, segment, segment->address, segment->bytes);
+	return segment->first ? segment : NULL;
+}
+
+static struct piece *obtain_segment(struct allocator *allocator, struct pool *pool, uint64_t bytes)
+{
+	if (!allocator_has_room(allocator, bytes))
+		return NULL;
+	struct segment *segment = allocator_segment_create(allocator, pool, bytes);
+	allocator->failed |= !segment;
+	if (!segment)
+		return NULL;
+	allocator_count_taken(allocator, bytes);
+	return segment->first;
+}
+
+static bool is_above_fraction(const struct allocator *allocator, uint64_t bytes)
+{
+	const struct allocator_conf *conf = &allocator->conf;
+	uint64_t total = allocator->limits.total_bytes;
+	if (!(conf->memory_fraction > 0) || !total ||
+	    (conf->full_fraction_is_no_limit && conf->memory_fraction >= 1))
+		return false;
+	return allocator->counters.reserved_bytes + bytes >
+	       (uint64_t)(conf->memory_fraction * (double)total);
+}
+
+static struct piece *obtain(struct allocator *allocator, struct pool *pool, uint64_t bytes)
+{
+	uint64_t segment_bytes = allocator_segment_bytes(&allocator->conf, bytes);
+	if (is_above_fraction(allocator, segment_bytes))
+		return NULL;
+	return allocator->conf.is_expandable ? expandable_grow(allocator, pool, bytes)
+					     : obtain_segment(allocator, pool, segment_bytes);
+}
+
+/* ---------- free pieces ---------- */
+
+void allocator_put_free(struct allocator *allocator, struct pool *pool, struct piece *piece)
+{
+	piece->freed_at = pool->searches;
+	allocator->failed |= !free_list_add(&pool->free, allocator->arena, piece);
+}
+
+static void merge_with(struct allocator *allocator, struct pool *pool, struct piece *piece,
+		       struct piece *other)
+{
+	if (!other || other->is_live || other->is_mapped != piece->is_mapped)
+		return;
+	if (other->is_mapped)
+		free_list_remove(&pool->free, other);
+	piece_swallow(allocator->arena, piece, other);
+}
+
+void allocator_merge(struct allocator *allocator, struct pool *pool, struct piece *piece)
+{
+	merge_with(allocator, pool, piece, piece->previous);
+	merge_with(allocator, pool, piece, piece->next);
+}
+
+/* Among expandable pieces one that borders on unmapped space counts as large as it can grow, and so
+ * is taken last. */
+static size_t least_reaching(const struct free_list *list, size_t at)
+{
+	while (at + 1 < list->count && expandable_reach(list->entries[at + 1].piece) <
+					       expandable_reach(list->entries[at].piece))
+		at++;
+	return at;
+}
+
+static struct piece *find_free(struct allocator *allocator, struct pool *pool, uint64_t bytes)
+{
+	const struct allocator_conf *conf = &allocator->conf;
+	struct free_list *list = &pool->free;
+	size_t at = free_list_find(list, bytes, 0);
+	if (release_can_collect(allocator))
+		pool->searches++;
+	if (at == list->count)
+		return NULL;
+	if (list->entries[at].piece->segment->page_bytes)
+		at = least_reaching(list, at);
+	struct piece *piece = list->entries[at].piece;
+	bool is_oversize = bytes >= conf->max_split_bytes;
+	if (is_oversize ? piece->bytes - bytes >= conf->max_non_split_rounding_bytes
+			: piece->bytes >= conf->max_split_bytes)
+		return NULL;
+	free_list_remove(list, piece);
+	return piece;
+}
+
+/* ---------- requests ---------- */
+
+static struct piece *look_everywhere(struct allocator *allocator, struct pool *pool,
+				     uint64_t bytes)
+{
+	struct piece *piece = find_free(allocator, pool, bytes);
+	if (piece)
+		return piece;
+	if (release_can_collect(allocator))
+		release_collect(allocator);
+	piece = obtain(allocator, pool, bytes);
+	if (!piece && release_oversize(allocator, pool, bytes))
+		piece = obtain(allocator, pool, bytes);
+	if (!piece && !allocator->failed) {
+		release_flush(allocator, NULL);
+		allocator->counters.retries++;
+		piece = obtain(allocator, pool, bytes);
+	}
+	return piece;
+}
+
+static bool is_worth_splitting(const struct allocator *allocator, const struct pool *pool,
+			       uint64_t bytes, uint64_t rest)
+{
+	if (pool->is_small || allocator->conf.is_expandable)
+		return rest >= ALLOCATOR_UNIT_BYTES;
+	return bytes < allocator->conf.max_split_bytes && rest > ALLOCATOR_SMALL_BYTES;
+}
+
+static void hand_out(struct allocator *allocator, struct pool *pool, struct piece *piece,
+		     uint64_t bytes)
+{
+	struct allocator_counters *counters = &allocator->counters;
+	if (is_worth_splitting(allocator, pool, bytes, piece->bytes - bytes)) {
+		struct piece *rest = piece_split(allocator->arena, piece, bytes);
+		allocator->failed |= !rest;
+		if (rest)
+			allocator_put_free(allocator, pool, rest);
+	}
+	piece->is_live = true;
+	counters->allocated_bytes += piece->bytes;
+	if (counters->allocated_bytes > counters->peak_allocated_bytes)
+		counters->peak_allocated_bytes = counters->allocated_bytes;
+}
+
+struct piece *allocator_alloc(struct allocator *allocator, unsigned class_index,
+			      uint64_t asked_bytes)
+{
+	uint64_t bytes = allocator_round(&allocator->conf, asked_bytes);
+	struct pool *pool =
+		&allocator->pools[class_index * 2 + (bytes <= ALLOCATOR_SMALL_BYTES)];
+	struct piece *piece = look_everywhere(allocator, pool, bytes);
+	if (piece)
+		hand_out(allocator, pool, piece, bytes);
+	return piece;
+}
+
+struct piece *allocator_alloc_unlimited(struct allocator *allocator, unsigned class_index,
+					uint64_t asked_bytes)
+{
+	uint64_t capacity = allocator->limits.capacity_bytes;
+	double memory_fraction = allocator->conf.memory_fraction;
+	allocator->limits.capacity_bytes = ALLOCATOR_NO_LIMIT;
+	allocator->conf.memory_fraction = 0;
+	struct piece *piece = allocator_alloc(allocator, class_index, asked_bytes);
+	allocator->limits.capacity_bytes = capacity;
+	allocator->conf.memory_fraction = memory_fraction;
+	return piece;
+}
+
+void allocator_free(struct allocator *allocator, struct piece *piece)
+{
+	struct pool *pool = piece->segment->pool;
+	allocator->counters.allocated_bytes -= piece->bytes;
+	piece->is_live = false;
+	allocator_merge(allocator, pool, piece);
+	allocator_put_free(allocator, pool, piece);
+}
+
+void allocator_release_cached(struct allocator *allocator, const bool *classes)
+{
+	release_flush(allocator, classes);
+}
