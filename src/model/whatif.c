@@ -1,0 +1,254 @@
+/* The comparison of allocator settings. Owns the list of settings worth trying, the identity replay and
+ * what casts doubt on it. Must never rank by what is reserved where memory is not short: a setting that
+ * reserves more can need less. */
+#include "model/whatif.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------- the recorded run ---------- */
+
+static void copy_text(char *to, const char *from)
+{
+	size_t length = strlen(from);
+	if (length >= WHATIF_NAME_BYTES)
+		length = WHATIF_NAME_BYTES - 1;
+	memcpy(to, from, length);
+	to[length] = 0;
+}
+
+/* What the environment set; PyTorch starts only with a text that it understands. */
+static void read_recorded_conf(struct whatif *whatif)
+{
+	char buffer[64];
+	struct text reason;
+	const char *conf = defs_info(whatif->defs, MEMTRACE_INFO_ALLOC_CONF, 0);
+	text_init_fixed(&reason, buffer, sizeof buffer);
+	allocator_conf_init(&whatif->recorded_conf, whatif->version);
+	copy_text(whatif->recorded_text, conf ? conf : "");
+	if (conf && allocator_conf_parse(&whatif->recorded_conf, conf, &reason))
+		whatif->doubts.conf_unknown = true;
+}
+
+static void note_doubts(struct whatif *whatif)
+{
+	const struct sequence_counts *counts = &whatif->sequence->counts;
+	struct whatif_doubts *doubts = &whatif->doubts;
+	doubts->is_async = whatif->recorded_conf.is_async || counts->has_async;
+	doubts->adapts = counts->meminfo_calls;
+	doubts->is_partial = counts->unknown_blocks || whatif->classes.unplaced;
+	doubts->contradictions = whatif->classes.contradictions;
+	doubts->ambiguous = whatif->classes.ambiguous;
+	for (unsigned i = 0; i < whatif->classes.count; i++)
+		for (unsigned k = 0; k < i; k++)
+			doubts->has_private_pools |=
+				whatif->classes.streams[i] == whatif->classes.streams[k];
+	doubts->has_private_pools |= counts->captured_blocks != 0;
+}
+
+/* A release names the segments that went: the classes of these are what a replay releases. */
+static void classify_releases(struct sequence *sequence)
+{
+	uint16_t *classes = malloc((sequence->region_count + 1) * sizeof *classes);
+	sequence->failed |= !classes;
+	if (!classes)
+		return;
+	memset(classes, 0xff, (sequence->region_count + 1) * sizeof *classes);
+	for (size_t i = 0; i < sequence->op_count; i++) {
+		struct op *op = &sequence->ops[i];
+		if (op->kind == OP_ALLOC && op->region != NO_REGION)
+			classes[op->region] = op->class_index;
+		if (op->kind == OP_GIVE_BACK)
+			op->class_index = classes[op->region];
+	}
+	free(classes);
+}
+
+int whatif_start(struct whatif *whatif, struct sequence *sequence, const struct defs *defs,
+		 uint64_t total_bytes, uint64_t other_bytes)
+{
+	*whatif = (struct whatif){.sequence = sequence,
+				  .defs = defs,
+				  .other_bytes = other_bytes,
+				  .limits = {.capacity_bytes = ALLOCATOR_NO_LIMIT,
+					     .total_bytes = total_bytes,
+					     .addresses_descend = sequence->counts.addresses_descend}};
+	whatif->version =
+		allocator_version_of(defs_info(defs, MEMTRACE_INFO_FRAMEWORK, 0));
+	read_recorded_conf(whatif);
+	int error = layout_classify(sequence, &whatif->recorded_conf, &whatif->classes);
+	classify_releases(sequence);
+	note_doubts(whatif);
+	if (error || sequence->failed)
+		return -ENOMEM;
+	struct replay_choice choice = {.conf = whatif->recorded_conf,
+				       .limits = whatif->limits,
+				       .keeps_settings = true};
+	if (sequence->counts.ooms && total_bytes > other_bytes)
+		choice.limits.capacity_bytes = total_bytes - other_bytes;
+	return replay_run(sequence, &whatif->classes, defs, &choice, &whatif->identity);
+}
+
+double whatif_error(const struct whatif *whatif)
+{
+	double recorded = (double)whatif->sequence->counts.peak_reserved_bytes;
+	double difference = (double)whatif->identity.counters.peak_reserved_bytes - recorded;
+	if (!(recorded > 0))
+		return 0;
+	return (difference < 0 ? -difference : difference) / recorded;
+}
+
+/* ---------- settings ---------- */
+
+static bool has_setting(const struct whatif *whatif, const char *conf, bool empties_each_step)
+{
+	for (size_t i = 0; i < whatif->setting_count; i++)
+		if (!strcmp(whatif->settings[i].conf, conf) &&
+		    whatif->settings[i].empties_each_step == empties_each_step)
+			return true;
+	return false;
+}
+
+static struct allocator_conf conf_of(const struct whatif *whatif, const char *conf)
+{
+	char buffer[64];
+	struct text reason;
+	struct allocator_conf parsed;
+	text_init_fixed(&reason, buffer, sizeof buffer);
+	allocator_conf_init(&parsed, whatif->version);
+	allocator_conf_parse(&parsed, conf, &reason);
+	return parsed;
+}
+
+int whatif_add(struct whatif *whatif, const char *conf, bool empties_each_step,
+	       struct text *reason)
+{
+	struct allocator_conf parsed;
+	allocator_conf_init(&parsed, whatif->version);
+	if (strlen(conf) >= WHATIF_NAME_BYTES) {
+		text_add(reason, "the setting is too long");
+		return -EINVAL;
+	}
+	if (allocator_conf_parse(&parsed, conf, reason))
+		return -EINVAL;
+	if (parsed.is_async) {
+		text_add(reason, "backend:cudaMallocAsync is not modelled: its pool is the driver's");
+		return -EINVAL;
+	}
+	if (whatif->setting_count == WHATIF_SETTINGS_MAX) {
+		text_add(reason, "there are too many settings");
+		return -ENOSPC;
+	}
+	if (has_setting(whatif, conf, empties_each_step))
+		return 0;
+	struct whatif_setting *setting = &whatif->settings[whatif->setting_count++];
+	*setting = (struct whatif_setting){.empties_each_step = empties_each_step};
+	setting->is_recorded = !empties_each_step && !strcmp(conf, whatif->recorded_text);
+	copy_text(setting->conf, conf);
+	return 0;
+}
+
+static const struct useful {
+	const char *conf;
+	bool empties_each_step;
+} useful[] = {
+	{"", false},
+	{"expandable_segments:True", false},
+	{"max_split_size_mb:64", false},
+	{"max_split_size_mb:21", false},
+	{"max_split_size_mb:256", false},
+	{"roundup_power2_divisions:4", false},
+	{"large_segment_size_mb:64", false},
+	{"garbage_collection_threshold:0.6,per_process_memory_fraction:0.95", false},
+	{"", true},
+	{"expandable_segments:True", true},
+};
+
+void whatif_add_useful(struct whatif *whatif)
+{
+	char buffer[256];
+	struct text reason;
+	text_init_fixed(&reason, buffer, sizeof buffer);
+	whatif_add(whatif, whatif->recorded_text, false, &reason);
+	for (size_t i = 0; i < sizeof useful / sizeof *useful; i++) /* what this version refuses is left out */
+		whatif_add(whatif, useful[i].conf, useful[i].empties_each_step, &reason);
+}
+
+static struct replay_choice choice_of(const struct whatif *whatif,
+				      const struct whatif_setting *setting)
+{
+	return (struct replay_choice){.conf = conf_of(whatif, setting->conf),
+				      .limits = whatif->limits,
+				      .keeps_settings = setting->is_recorded,
+				      .empties_each_step = setting->empties_each_step};
+}
+
+int whatif_run(struct whatif *whatif, size_t index, uint64_t memory_bytes)
+{
+	struct whatif_setting *setting = &whatif->settings[index];
+	struct replay_choice choice = choice_of(whatif, setting);
+	struct replay_result unlimited;
+	if (memory_bytes)
+		choice.limits.total_bytes = memory_bytes;
+	int error = replay_run(whatif->sequence, &whatif->classes, whatif->defs, &choice, &unlimited);
+	if (!error)
+		error = replay_find_need(whatif->sequence, &whatif->classes, whatif->defs, &choice,
+					 &unlimited, &setting->need_bytes);
+	setting->result = unlimited;
+	if (error || !memory_bytes)
+		return error;
+	choice.stops_at_oom = true;
+	choice.limits.capacity_bytes =
+		memory_bytes > whatif->other_bytes ? memory_bytes - whatif->other_bytes : 0;
+	return replay_run(whatif->sequence, &whatif->classes, whatif->defs, &choice,
+			  &setting->result);
+}
+
+static int by_need(const void *a, const void *b)
+{
+	const struct whatif_setting *x = a, *y = b;
+	uint64_t x_peak = x->result.counters.peak_reserved_bytes;
+	uint64_t y_peak = y->result.counters.peak_reserved_bytes;
+	if (x->need_bytes != y->need_bytes)
+		return x->need_bytes < y->need_bytes ? -1 : 1;
+	if (x_peak != y_peak)
+		return x_peak < y_peak ? -1 : 1;
+	if (x->is_recorded != y->is_recorded)
+		return x->is_recorded ? -1 : 1;
+	return strcmp(x->conf, y->conf);
+}
+
+void whatif_rank(struct whatif *whatif)
+{
+	qsort(whatif->settings, whatif->setting_count, sizeof *whatif->settings, by_need);
+}
+
+/* ---------- an OOM ---------- */
+
+static bool gets_past(const struct replay_result *result, uint64_t sequence)
+{
+	return !result->ooms || result->oom_sequence > sequence;
+}
+
+int whatif_settings_that_fit(struct whatif *whatif, uint64_t sequence, uint64_t capacity_bytes,
+			     const struct whatif_setting **fitting, size_t count_max)
+{
+	size_t count = 0;
+	whatif_add_useful(whatif);
+	for (size_t i = 0; i < whatif->setting_count; i++) {
+		struct whatif_setting *setting = &whatif->settings[i];
+		struct replay_choice choice = choice_of(whatif, setting);
+		choice.limits.capacity_bytes = capacity_bytes;
+		choice.stops_at_oom = true;
+		if (replay_run(whatif->sequence, &whatif->classes, whatif->defs, &choice,
+			       &setting->result))
+			return -ENOMEM;
+		if (!setting->is_recorded && gets_past(&setting->result, sequence)) {
+			if (count < count_max)
+				fitting[count] = setting;
+			count++;
+		}
+	}
+	return (int)count;
+}
