@@ -54,6 +54,13 @@ static bool take_argument(const struct verb *verb, int row, const char *argument
 		return false;
 	}
 	arguments->options[row] = argument ? argument : "";
+	bool is_repeated = verb->has_repeated && row == verb->repeated_row;
+	if (is_repeated && arguments->repeated_count == REPEATS_MAX) {
+		options_wrong(verb, "there are too many --%s", option->name);
+		return false;
+	}
+	if (is_repeated)
+		arguments->repeated[arguments->repeated_count++] = argument;
 	return true;
 }
 

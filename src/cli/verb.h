@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #define OPTIONS_MAX 8
+#define REPEATS_MAX 16
 
 /* What the tool's exit statuses mean. `run` passes on the status of the program that it ran. */
 enum status {
@@ -29,6 +30,8 @@ struct option_row {
 struct arguments {
 	const char *options[OPTIONS_MAX]; /* by row of the table: its argument, "" if it takes none,
 					     NULL not given */
+	const char *repeated[REPEATS_MAX]; /* the arguments of the option that repeats */
+	size_t repeated_count;
 	char **operands;                  /* ends with NULL */
 	size_t operand_count;
 };
@@ -41,12 +44,14 @@ struct verb {
 	const struct option_row *options;
 	char letter; /* 'o': "-o" is the same as the option in this row; 0 none */
 	unsigned char letter_row;
+	bool has_repeated; /* of the option in this row every argument counts, in order */
+	unsigned char repeated_row;
 	bool stops_at_operand; /* what follows the first operand is not ours */
 	size_t operands_least;
 	int (*run)(const struct arguments *); /* returns the exit status */
 };
 
-#define VERBS(X) X(run) X(report) X(peak) X(flame) X(dump) X(check) X(help)
+#define VERBS(X) X(run) X(report) X(peak) X(whatif) X(flame) X(dump) X(check) X(help)
 
 #define X(name) extern const struct verb verb_##name;
 VERBS(X)

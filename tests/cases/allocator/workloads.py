@@ -3,7 +3,8 @@
     python workloads.py NAME
 
 prints one JSON line with PyTorch's own counters: the truth for a replay of the allocator under
-other settings. The setting comes in PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF; the OOM scenes
+other settings. With - for a name it reads jobs, see
+serve(). The setting comes in PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF; the OOM scenes
 are sized for a card of 2048 MiB. In the environment:
   WL_STEPS=N        steps instead of the workload's own number
   WL_SEED=N         seed of the sizes (7)
@@ -33,6 +34,8 @@ MIB = 1 << 20
 VOCABULARY = 16000
 GPU = "cuda"
 
+MARK = getattr(ctypes.CDLL(None), "memtrace_mark", None)
+
 after_step = []
 step_count = 0
 
@@ -41,6 +44,8 @@ def step():
     """Marks the end of a step of the workload."""
     global step_count
     step_count += 1
+    if MARK:
+        MARK(b"step")
     if os.environ.get("WL_STATS"):
         stats = torch.cuda.memory_stats()
         after_step.append(
@@ -345,9 +350,7 @@ def write_history(path):
                 file.write(f"{entry['action']} {address:x} {entry['size']} {stream:x}\n")
 
 
-def main():
-    if len(sys.argv) != 2 or sys.argv[1] not in ALL:
-        sys.exit("usage: workloads.py " + "|".join(ALL))
+def run(name):
     warnings.filterwarnings("ignore")
     torch.backends.cudnn.enabled = False
     seed = int(os.environ.get("WL_SEED", 7))
@@ -365,14 +368,14 @@ def main():
     oom = None
     began = time.monotonic()
     try:
-        ALL[sys.argv[1]]()
+        ALL[name]()
     except torch.OutOfMemoryError as error:
         oom = str(error)[:420]
     seconds = time.monotonic() - began
 
     stats = torch.cuda.memory_stats()
     result = {
-        "workload": sys.argv[1],
+        "workload": name,
         "conf": os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""),
         "torch": torch.__version__,
         "steps": step_count,
@@ -384,6 +387,29 @@ def main():
     print(json.dumps(result), flush=True)
     if history:
         write_history(history)
+
+
+def serve():
+    """A line of JSON is a job: {"name": ..., "environment": {...}}. Each runs in a child of its own, so
+    PyTorch is imported once; it reads its settings at the first use of a GPU."""
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+            continue
+        os.environ.update(job["environment"])
+        run(job["name"])
+        sys.exit()
+
+
+def main():
+    if sys.argv[1:] == ["-"]:
+        serve()
+    elif len(sys.argv) == 2 and sys.argv[1] in ALL:
+        run(sys.argv[1])
+    else:
+        sys.exit("usage: workloads.py " + "|".join(ALL) + "|-")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,223 @@
+/* `memtrace whatif`: what another setting of PyTorch's allocator would have done to a recorded run.
+ * Owns the choice of the device and of the settings. Runs nothing anew: it replays the record. */
+#include "model/whatif.h"
+
+#include <stdlib.h>
+
+#include "base/units.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "report/whatif.h"
+
+enum { OPTION_JSON, OPTION_CONF, OPTION_EMPTY, OPTION_MEMORY, OPTION_DEVICE };
+
+static const struct option_row options[] = {
+	[OPTION_JSON] = {"json", NULL, "one JSON object a trace"},
+	[OPTION_CONF] = {"conf", "SETTING",
+			 "this PYTORCH_ALLOC_CONF instead of the usual ones; may be repeated"},
+	[OPTION_EMPTY] = {"empty-cache", NULL, "each --conf with empty_cache() after every step too"},
+	[OPTION_MEMORY] = {"memory", "SIZE", "on a GPU of this size (24GiB, ...)"},
+	[OPTION_DEVICE] = {"device", "N", "of this GPU; else of the one with the highest peak"},
+	{0},
+};
+
+struct choice {
+	const struct arguments *arguments;
+	bool json, has_device, empties;
+	uint64_t device, memory_bytes;
+};
+
+/* ---------- the sequence ---------- */
+
+static const struct model_device *choose(const struct model *model, const struct choice *choice)
+{
+	const struct model_device *device, *chosen = NULL;
+	for (unsigned i = 0; (device = model_device(model, i)); i++) {
+		if (choice->has_device ? device->ordinal != choice->device : !device->has_blocks)
+			continue;
+		if (!chosen ||
+		    device->pytorch_allocated.peak_bytes > chosen->pytorch_allocated.peak_bytes)
+			chosen = device;
+	}
+	return chosen;
+}
+
+/* NULL: it was said why. */
+static struct sequence *read_sequence(const struct loaded *loaded, unsigned ordinal)
+{
+	const char *path = loaded->facts.trace_path;
+	struct loaded again;
+	struct event event;
+	struct sequence *sequence = sequence_create(ordinal, trace_defs(loaded->trace));
+	int status = sequence ? load_open(&again, path) : STATUS_UNREADABLE;
+	while (!status && trace_next(again.trace, &event))
+		sequence_add(sequence, &event);
+	if (!status)
+		load_close(&again);
+	if (!status && !sequence_finish(sequence))
+		return sequence;
+	if (!sequence || !status)
+		tell("%s: there is no memory for it", path);
+	if (sequence)
+		sequence_release(sequence);
+	return NULL;
+}
+
+/* ---------- the settings ---------- */
+
+static int refuse(const char *path, struct text *reason)
+{
+	tell("%s: %s", path, text_string(reason));
+	return STATUS_USAGE;
+}
+
+static int add_settings(struct whatif *whatif, const char *path, const struct choice *choice)
+{
+	char buffer[512];
+	struct text reason;
+	const struct arguments *arguments = choice->arguments;
+	text_init_fixed(&reason, buffer, sizeof buffer);
+	if (!arguments->repeated_count) {
+		whatif_add_useful(whatif);
+		return STATUS_YES;
+	}
+	whatif_add(whatif, whatif->recorded_text, false, &reason);
+	for (size_t i = 0; i < arguments->repeated_count; i++) {
+		const char *conf = arguments->repeated[i];
+		reason.used_bytes = 0;
+		if (whatif_add(whatif, conf, false, &reason) ||
+		    (choice->empties && whatif_add(whatif, conf, true, &reason)))
+			return refuse(path, &reason);
+	}
+	return STATUS_YES;
+}
+
+static int replay_all(struct whatif *whatif, const char *path, const struct choice *choice)
+{
+	struct progress progress;
+	int error = 0;
+	progress_start(&progress, path);
+	for (size_t i = 0; !error && i < whatif->setting_count; i++) {
+		progress_update(&progress, (double)i / (double)whatif->setting_count);
+		error = whatif_run(whatif, i, choice->memory_bytes);
+	}
+	progress_end(&progress);
+	whatif_rank(whatif);
+	if (error)
+		tell("%s: there is no memory for it", path);
+	return error ? STATUS_UNREADABLE : STATUS_YES;
+}
+
+static bool any_fits(const struct whatif *whatif)
+{
+	for (size_t i = 0; i < whatif->setting_count; i++)
+		if (!whatif->settings[i].result.ooms)
+			return true;
+	return false;
+}
+
+static int print(const struct whatif *whatif, const struct loaded *loaded, unsigned ordinal,
+		 const struct choice *choice)
+{
+	struct text out;
+	struct whatif_view view = {.whatif = whatif,
+				   .facts = &loaded->facts,
+				   .device = ordinal,
+				   .memory_bytes = choice->memory_bytes};
+	text_init(&out);
+	if (choice->json)
+		whatif_print_json(&out, &view);
+	else
+		whatif_print(&out, &view);
+	output_write(&out);
+	text_release(&out);
+	return choice->memory_bytes && !any_fits(whatif) ? STATUS_NO : STATUS_YES;
+}
+
+/* ---------- the verb ---------- */
+
+static int compare(struct sequence *sequence, const struct loaded *loaded,
+		   const struct model_device *device, const struct choice *choice)
+{
+	const char *path = loaded->facts.trace_path;
+	struct whatif *whatif = malloc(sizeof *whatif);
+	if (!whatif || whatif_start(whatif, sequence, trace_defs(loaded->trace),
+				    device->total_bytes, device->untracked_bytes)) {
+		tell("%s: there is no memory for it", path);
+		free(whatif);
+		return STATUS_UNREADABLE;
+	}
+	whatif->doubts.is_partial |= !facts_complete(&loaded->facts);
+	int status = STATUS_NO;
+	if (whatif->doubts.is_async)
+		tell("%s: the program used backend:cudaMallocAsync, whose pool is the driver's and is "
+		     "not modelled; it needs at least the peak of allocated",
+		     path);
+	else
+		status = add_settings(whatif, path, choice);
+	if (status == STATUS_YES)
+		status = replay_all(whatif, path, choice);
+	if (status == STATUS_YES)
+		status = print(whatif, loaded, device->ordinal, choice);
+	free(whatif);
+	return status;
+}
+
+static int whatif(const char *path, const void *context)
+{
+	const struct choice *choice = context;
+	struct loaded loaded;
+	int status = load_trace(&loaded, path);
+	if (status)
+		return status;
+	const struct model_device *device = choose(loaded.model, choice);
+	if (!device || !(device->has_blocks || device->has_async)) {
+		tell("%s: PyTorch's allocator handed out no block%s", path,
+		     choice->has_device ? " on that GPU" : "");
+		load_close(&loaded);
+		return STATUS_NO;
+	}
+	struct sequence *sequence = read_sequence(&loaded, device->ordinal);
+	status = STATUS_UNREADABLE;
+	if (sequence) {
+		sequence->counts.has_async = device->has_async;
+		status = compare(sequence, &loaded, device, choice);
+		sequence_release(sequence);
+	}
+	load_close(&loaded);
+	return status;
+}
+
+static int run(const struct arguments *arguments)
+{
+	const char *memory = arguments->options[OPTION_MEMORY];
+	const char *device = arguments->options[OPTION_DEVICE];
+	struct choice choice = {.arguments = arguments,
+				.json = arguments->options[OPTION_JSON],
+				.empties = arguments->options[OPTION_EMPTY],
+				.has_device = device};
+	if (memory && (parse_bytes(memory, &choice.memory_bytes) || !choice.memory_bytes))
+		return options_wrong(&verb_whatif, "--memory is a size such as 24GiB, not %s", memory);
+	if (device && !options_number(device, &choice.device))
+		return options_wrong(&verb_whatif, "--device is the number of a GPU, not %s", device);
+	return load_each(arguments, whatif, &choice);
+}
+
+const struct verb verb_whatif = {
+	.name = "whatif",
+	.summary = "Tells what other settings of PyTorch's allocator would have done",
+	.usage = "[options] TRACE...",
+	.details =
+		"Replays the recorded requests in a model of PyTorch's caching allocator, of the version "
+		"that ran: first as\n"
+		"it was, to show how far the model can be trusted, then under other settings, those that "
+		"need the least\n"
+		"memory first. Exit status: 1 nothing to replay, or with --memory no setting fits.",
+	.options = options,
+	.has_repeated = true,
+	.repeated_row = OPTION_CONF,
+	.operands_least = 1,
+	.run = run,
+};

@@ -1,0 +1,168 @@
+/* What other allocator settings would have done, for people. Owns the words of the error bar and the
+ * table. Must never print more digits than the replay of the run itself earned. */
+#include "report/whatif.h"
+
+#include "base/units.h"
+#include "report/devices.h"
+
+#define MIB	      (1ull << 20)
+#define DOUBT_ERROR   0.1 /* with private pools, whose classes are inferred */
+
+/* ---------- figures ---------- */
+
+/* The unit to which a figure is rounded: nothing below its error is printed. */
+static uint64_t unit_of(const struct whatif *whatif, uint64_t mib)
+{
+	double error = whatif_error(whatif);
+	uint64_t unit = 1;
+	if (whatif->doubts.has_private_pools && error < DOUBT_ERROR)
+		error = DOUBT_ERROR;
+	while ((double)unit < error * (double)mib)
+		unit *= 10;
+	return unit;
+}
+
+static void add_number(struct text *out, uint64_t number, int width)
+{
+	char buffer[32];
+	struct text digits;
+	text_init_fixed(&digits, buffer, sizeof buffer);
+	text_printf(&digits, "%llu", (unsigned long long)number);
+	for (size_t i = digits.used_bytes; i < (size_t)width; i++)
+		text_add_char(out, ' ');
+	text_add_bytes(out, digits.data, digits.used_bytes);
+}
+
+static void add_mib(struct text *out, const struct whatif *whatif, uint64_t bytes, int width)
+{
+	uint64_t mib = (bytes + MIB / 2) / MIB, unit = unit_of(whatif, mib);
+	add_number(out, (mib + unit / 2) / unit * unit, width);
+}
+
+/* ---------- the error bar ---------- */
+
+static void add_identity(struct text *out, const struct whatif *whatif)
+{
+	const struct allocator_counters *model = &whatif->identity.counters;
+	const struct sequence_counts *recorded = &whatif->sequence->counts;
+	text_printf(out,
+		    "The replay of the run itself: peak reserved %llu MiB of %llu recorded, "
+		    "%llu driver allocations of %llu",
+		    (unsigned long long)(model->peak_reserved_bytes / MIB),
+		    (unsigned long long)(recorded->peak_reserved_bytes / MIB),
+		    (unsigned long long)model->device_allocs,
+		    (unsigned long long)recorded->device_allocs);
+	if (whatif_error(whatif) > 0) {
+		text_add(out, ":\nall figures are good to ");
+		text_add_decimal(out, 100 * whatif_error(whatif), 1);
+		text_add(out, " % at best");
+	}
+	text_add(out, ".\n");
+}
+
+static void add_doubts(struct text *out, const struct whatif *whatif)
+{
+	const struct whatif_doubts *doubts = &whatif->doubts;
+	if (doubts->has_private_pools)
+		text_add(out, "Private pools (CUDA graphs, MemPool) are inferred from the layout: "
+			      "figures are good to 20 %.\n");
+	if (doubts->contradictions)
+		text_printf(out, "%llu placements are not explained by the pools inferred.\n",
+			    (unsigned long long)doubts->contradictions);
+	if (doubts->ambiguous)
+		text_printf(out,
+			    "Of %llu large blocks it is known only up to 1 MiB what was asked for.\n",
+			    (unsigned long long)doubts->ambiguous);
+	if (doubts->adapts)
+		text_add(out, "The program asked how much memory is free: if it acts on that, another "
+			      "setting changes what it does.\n");
+	if (doubts->conf_unknown)
+		text_add(out, "The settings of the run have a word that is not known: it is left out.\n");
+	if (doubts->is_partial)
+		text_add(out, "The trace is not whole: what is missing is not replayed.\n");
+	if (whatif->sequence->counts.ooms)
+		text_add(out, "The run ended in an OOM, or caught one: what it would have done with "
+			      "more memory is not known.\n");
+}
+
+/* ---------- the table ---------- */
+
+static void add_setting_name(struct text *out, const struct whatif_setting *setting)
+{
+	text_add_escaped(out, *setting->conf ? setting->conf : "(defaults)");
+	if (setting->empties_each_step)
+		text_add(out, " + empty_cache() each step");
+	if (setting->is_recorded)
+		text_add(out, "  <- this run");
+}
+
+static void add_outcome(struct text *out, const struct whatif_setting *setting)
+{
+	add_number(out, setting->result.counters.retries, 9);
+	if (setting->result.ooms)
+		text_printf(out, "  OOM, step %-4llu",
+			    (unsigned long long)setting->result.oom_step + 1);
+	else
+		text_add(out, "  fits          ");
+}
+
+static void add_row(struct text *out, const struct whatif_view *view,
+		    const struct whatif_setting *setting)
+{
+	const struct allocator_counters *counters = &setting->result.counters;
+	add_mib(out, view->whatif, setting->need_bytes, 12);
+	add_mib(out, view->whatif, counters->peak_reserved_bytes, 15);
+	add_mib(out, view->whatif, counters->reserved_bytes, 11);
+	add_number(out, counters->device_allocs, 14);
+	if (view->memory_bytes)
+		add_outcome(out, setting);
+	text_add(out, "  ");
+	add_setting_name(out, setting);
+	text_add_char(out, '\n');
+}
+
+static void add_notes(struct text *out, const struct whatif *whatif)
+{
+	text_add(out, "\nneeds: the least device memory in which nothing fails, about, beside the "
+		      "CUDA context");
+	if (whatif->other_bytes) {
+		text_add(out, " and other processes (");
+		text_add_size(out, whatif->other_bytes);
+		text_add(out, " in this run)");
+	}
+	text_add(out, ".\n");
+	for (size_t i = 0; i < whatif->setting_count; i++)
+		if (whatif->settings[i].empties_each_step) {
+			text_printf(out, "Steps: %llu, %s.\n",
+				    (unsigned long long)whatif->sequence->counts.steps,
+				    whatif->sequence->counts.steps_are_marked
+					    ? "as the program marked them"
+					    : "taken to end where allocated memory is at a low that "
+					      "recurs");
+			return;
+		}
+}
+
+void whatif_print(struct text *out, const struct whatif_view *view)
+{
+	const struct whatif *whatif = view->whatif;
+	text_add_escaped(out, view->facts->trace_path);
+	text_add(out, ", ");
+	devices_add_ordinal(out, view->device);
+	text_add(out, ", ");
+	text_add_count(out, whatif->sequence->counts.blocks);
+	text_add(out, " blocks\n");
+	add_identity(out, whatif);
+	add_doubts(out, whatif);
+	if (view->memory_bytes) {
+		text_add(out, "\nOn a GPU of ");
+		text_add_size(out, view->memory_bytes);
+		text_add(out, ":\n");
+	}
+	text_add(out, "\n   needs MiB  peak reserved     at end driver allocs");
+	text_add(out, view->memory_bytes ? "  retries  outcome        " : "");
+	text_add(out, "  PYTORCH_ALLOC_CONF\n");
+	for (size_t i = 0; i < whatif->setting_count; i++)
+		add_row(out, view, &whatif->settings[i]);
+	add_notes(out, whatif);
+}

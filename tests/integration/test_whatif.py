@@ -1,0 +1,257 @@
+"""`memtrace whatif` against the truth: the program run again under the other setting.
+
+Each workload of tests/cases/allocator is recorded once, under PyTorch's defaults. From that trace
+`whatif` says what another setting reserves; then the program runs under that setting, without
+memtrace, and PyTorch's own counters are the truth.
+"""
+
+import dataclasses
+import functools
+import json
+import os
+import subprocess
+
+import pytest
+
+from support import CASES, PYTHON, TOOL, TORCHES, allocator, environment, memtrace, run
+
+WORKLOADS = CASES / "allocator" / "workloads.py"
+FULL = os.environ.get("MEMTRACE_FULL") == "1"
+MIB = 1 << 20
+AMPLE = "64GiB"
+CONTEXT_MIB = 300  # what the simulated GPU's context takes
+
+LIGHT = ["devlog", "torture", "multistream", "mempool"]
+HEAVY = ["kv_infer", "gpt_fixed", "gpt_var", "gpt_grow", "ckpt"]
+NAMES = LIGHT + HEAVY if FULL else LIGHT
+PRIVATE = {"mempool"}  # a MemPool: its class is inferred, figures are good to 20 %
+
+pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """conf: for `whatif`; in PyTorch, `truth` (the same if None) and the variables of `more`."""
+
+    conf: str = ""
+    truth: str = None
+    more: tuple = ()
+    versions: tuple = tuple(TORCHES)
+
+    @property
+    def empties(self):
+        return ("WL_EMPTY", "1") in self.more
+
+
+FRACTION = "garbage_collection_threshold:0.6,per_process_memory_fraction:0.95"
+SETTINGS = {
+    "default": [Setting()],
+    "expandable": [Setting("expandable_segments:True")],
+    "split64": [Setting("max_split_size_mb:64")],
+    "split21": [Setting("max_split_size_mb:21")],
+    "roundup4": [Setting("roundup_power2_divisions:4")],
+    "roundup_list": [Setting("roundup_power2_divisions:[1:2,16:8,>:4]")],
+    "segment64": [Setting("large_segment_size_mb:64", versions=("2.15",))],
+    "gc": [
+        Setting(FRACTION, versions=("2.15",)),
+        Setting(
+            FRACTION,
+            truth="garbage_collection_threshold:0.6",
+            more=(("WL_FRACTION", "0.95"),),
+            versions=("2.8",),
+        ),
+    ],
+    "empty": [Setting(more=(("WL_EMPTY", "1"),))],
+}
+
+
+def setting_of(name, torch):
+    return next((s for s in SETTINGS[name] if torch in s.versions), None)
+
+
+class Server:
+    """A process that has imported PyTorch and runs workloads, each in a child."""
+
+    def __init__(self, torch, preload):
+        self.process = subprocess.Popen(
+            [PYTHON, WORKLOADS, "-"],
+            env=environment(torch=torch, preload=preload, MEMTRACE_SUMMARY="file"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, workload, **variables):
+        """PyTorch's own account of it."""
+        job = {"name": workload, "environment": variables}
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        account = json.loads(self.process.stdout.readline())
+        assert account["workload"] == workload
+        return account
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def truth():
+    """truth(torch, workload, setting, memory): the account of a run without memtrace."""
+    server = functools.cache(lambda torch: Server(torch, preload=False))
+
+    @functools.cache
+    def account(torch, workload, setting, memory=AMPLE):
+        words = setting.conf if setting.truth is None else setting.truth
+        variables = {"SIMGPU_MEMORY": memory, **allocator(words), **dict(setting.more)}
+        return server(torch).run(workload, **variables)
+
+    yield account
+    for torch in TORCHES:
+        server(torch).close()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """recorded(torch, workload): its trace, recorded under PyTorch's defaults."""
+    folder = tmp_path_factory.mktemp("whatif")
+    server = functools.cache(lambda torch: Server(torch, preload=True))
+
+    @functools.cache
+    def record(torch, workload):
+        trace = folder / f"{torch}.{workload}.mtrace"
+        server(torch).run(workload, SIMGPU_MEMORY=AMPLE, MEMTRACE_OUTPUT=str(trace))
+        return trace
+
+    yield record
+    for torch in TORCHES:
+        server(torch).close()
+
+
+@functools.cache
+def what_if(trace):
+    settings = {s.conf for group in SETTINGS.values() for s in group if trace_knows(trace, s)}
+    confs = [word for conf in sorted(settings) for word in ("--conf", conf)]
+    return json.loads(memtrace("whatif", "--json", "--empty-cache", *confs, trace))
+
+
+def trace_knows(trace, setting):
+    return any(trace.name.startswith(f"{version}.") for version in setting.versions)
+
+
+def row_of(told, setting):
+    return next(
+        row
+        for row in told["settings"]
+        if row["conf"] == setting.conf and row["empty_cache_each_step"] == setting.empties
+    )
+
+
+COMPARED = {
+    "peak_reserved_bytes": "peak_reserved",
+    "final_reserved_bytes": "final_reserved",
+    "device_allocs": "device_allocs",
+}
+QUICK_2_8 = ["default", "expandable"]
+
+
+def matrix():
+    for torch in TORCHES:
+        for name in SETTINGS:
+            if setting_of(name, torch) and (FULL or torch == "2.15" or name in QUICK_2_8):
+                yield torch, name
+
+
+@pytest.mark.parametrize("torch, name", [*matrix()])
+def test_prediction_equals_a_run_under_that_setting(torch, name, recorded, truth):
+    setting = setting_of(name, torch)
+    differences = []
+    for workload in NAMES:
+        told = row_of(what_if(recorded(torch, workload)), setting)
+        account = truth(torch, workload, setting)
+        for key, counter in COMPARED.items():
+            model, counted = told[key], account[counter]
+            allowed = 0.2 * counted if workload in PRIVATE else 0
+            if abs(model - counted) > allowed:
+                differences.append(f"{workload} {key}: whatif {model}, PyTorch {counted}")
+    assert not differences, "\n".join(differences)
+
+
+@pytest.mark.parametrize("torch", TORCHES)
+def test_the_run_itself_is_reproduced_and_private_pools_are_told(torch, recorded):
+    for workload in NAMES:
+        told = what_if(recorded(torch, workload))
+        assert told["doubts"]["private_pools"] == (workload in PRIVATE), workload
+        assert told["doubts"]["contradictions"] == 0, workload
+        for key, (model, counted) in told["identity"].items():
+            assert model == counted, f"{workload} {key}"
+    assert "Private pools" in memtrace("whatif", recorded(torch, "mempool"))
+    assert "Private pools" not in memtrace("whatif", recorded(torch, "devlog"))
+
+
+NEEDS = [
+    (workload, name)
+    for workload in ("torture", "multistream", "kv_infer")
+    for name in ("split64", "default", "expandable")
+]
+
+
+@pytest.mark.parametrize("workload, name", NEEDS if FULL else NEEDS[:1])
+def test_least_memory_is_enough_and_two_mebibytes_less_is_not(workload, name, recorded, truth):
+    setting = setting_of(name, "2.15")
+    needs = row_of(what_if(recorded("2.15", workload)), setting)["needs_bytes"]
+    assert needs % (2 * MIB) == 0
+    for missing, fits in ((0, True), (2, False)):
+        memory = f"{needs // MIB + CONTEXT_MIB - missing}MiB"
+        account = truth("2.15", workload, setting, memory)
+        assert (account["oom"] is None) == fits, f"{memory}: {account['oom']}"
+
+
+def test_memory_limit_names_the_step_of_the_oom(recorded, truth):
+    """The run was recorded with plenty; in 700 MiB PyTorch itself says how far it gets."""
+    setting = SETTINGS["split64"][0]
+    words = ("--conf", setting.conf, "--memory", "700MiB")
+    told = json.loads(memtrace("whatif", "--json", *words, recorded("2.15", "torture"), status=1))
+    account = truth("2.15", "torture", setting, f"{700 + CONTEXT_MIB}MiB")
+    row = row_of(told, setting)
+    assert account["oom"]
+    assert (row["oom_step"], row["retries"]) == (account["steps"], account["retries"])
+
+
+SCRIPT = """
+import torch
+torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+def fill(count, size):
+    return [torch.empty(size << 20, dtype=torch.uint8, device="cuda") for _ in range(count)]
+kept = fill(8, 16)
+del kept
+kept = fill(4, 32)
+torch.cuda.memory._set_allocator_settings("expandable_segments:False")
+other = fill(1, 100)
+print(torch.cuda.max_memory_reserved(), torch.cuda.memory_stats()["num_device_alloc"])
+"""
+
+
+@pytest.mark.parametrize("torch", TORCHES)
+def test_settings_changed_at_run_time_are_replayed(torch, tmp_path):
+    result = run(
+        [PYTHON, "-W", "ignore", "-c", SCRIPT],
+        environment(torch=torch, MEMTRACE_OUTPUT=str(tmp_path / "run")),
+    )
+    assert result.returncode == 0, result.stderr
+    reserved, calls = map(int, result.stdout.split())
+    told = json.loads(memtrace("whatif", "--json", tmp_path / "run.mtrace"))
+    assert told["identity"]["peak_reserved"] == [reserved, reserved]
+    assert told["identity"]["device_allocs"] == [calls, calls]
+
+
+def run_tool(*words):
+    return run([TOOL, "whatif", *words], environment(preload=False))
+
+
+def test_wrong_settings_are_refused_by_name(recorded):
+    trace = recorded("2.15", "devlog")
+    result = run_tool("--conf", "max_splitt_size_mb:64", trace)
+    assert result.returncode == 2
+    assert "max_splitt_size_mb" in result.stderr
+    assert run_tool("--memory", "much", trace).returncode == 2
