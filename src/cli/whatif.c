@@ -2,7 +2,9 @@
  * Owns the choice of the device and of the settings. Runs nothing anew: it replays the record. */
 #include "model/whatif.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/units.h"
 #include "cli/load.h"
@@ -10,6 +12,8 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "report/whatif.h"
+
+#define HELPERS_MAX 7
 
 enum { OPTION_JSON, OPTION_CONF, OPTION_EMPTY, OPTION_MEMORY, OPTION_DEVICE };
 
@@ -94,20 +98,51 @@ static int add_settings(struct whatif *whatif, const char *path, const struct ch
 	return STATUS_YES;
 }
 
+/* Settings are independent of each other: every processor takes the next one. */
+struct shared_work {
+	struct whatif *whatif;
+	uint64_t memory_bytes;
+	size_t next, done_count;
+	int error;
+	struct progress progress; /* of the main thread */
+};
+
+static void do_work(struct shared_work *work, bool shows_progress)
+{
+	size_t count = work->whatif->setting_count, at;
+	while ((at = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < count) {
+		int error = whatif_run(work->whatif, at, work->memory_bytes);
+		size_t done = __atomic_add_fetch(&work->done_count, 1, __ATOMIC_RELAXED);
+		if (error)
+			__atomic_store_n(&work->error, error, __ATOMIC_RELAXED);
+		if (shows_progress)
+			progress_update(&work->progress, (double)done / (double)count);
+	}
+}
+
+static void *help(void *work)
+{
+	do_work(work, false);
+	return NULL;
+}
+
 static int replay_all(struct whatif *whatif, const char *path, const struct choice *choice)
 {
-	struct progress progress;
-	int error = 0;
-	progress_start(&progress, path);
-	for (size_t i = 0; !error && i < whatif->setting_count; i++) {
-		progress_update(&progress, (double)i / (double)whatif->setting_count);
-		error = whatif_run(whatif, i, choice->memory_bytes);
-	}
-	progress_end(&progress);
+	struct shared_work work = {.whatif = whatif, .memory_bytes = choice->memory_bytes};
+	pthread_t helpers[HELPERS_MAX];
+	size_t helper_count = 0, wanted = (size_t)sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	progress_start(&work.progress, path);
+	while (helper_count < wanted && helper_count < HELPERS_MAX &&
+	       !pthread_create(&helpers[helper_count], NULL, help, &work))
+		helper_count++;
+	do_work(&work, true);
+	while (helper_count)
+		pthread_join(helpers[--helper_count], NULL);
+	progress_end(&work.progress);
 	whatif_rank(whatif);
-	if (error)
+	if (work.error)
 		tell("%s: there is no memory for it", path);
-	return error ? STATUS_UNREADABLE : STATUS_YES;
+	return work.error ? STATUS_UNREADABLE : STATUS_YES;
 }
 
 static bool any_fits(const struct whatif *whatif)
