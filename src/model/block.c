@@ -15,7 +15,12 @@ static struct block *find_block(const struct model *m, uint64_t address)
 static void count_block(struct model *m, struct device *d, const struct block *block,
 			enum change change)
 {
+	struct spread *spread = &d->now.spread;
+	uint64_t internal = block->asked_bytes ? block->bytes - block->asked_bytes : 0;
 	meter_change(&d->now.pytorch_allocated, change, block->bytes);
+	spread->internal_bytes = bytes_change(spread->internal_bytes, change, internal);
+	spread->unasked_bytes = bytes_change(spread->unasked_bytes, change, block->asked_bytes ? 0 : block->bytes);
+	segment_note_block(m, block, change);
 	composition_change(m, &d->allocated, change, block->stack, block->facts.label, block->bytes);
 }
 
@@ -38,7 +43,9 @@ static void add_block(struct model *m, struct device *d, const struct event *e)
 	block->address = e->address;
 	block->bytes = e->bytes;
 	block->stream = e->stream;
+	block->asked_bytes = e->extra <= e->bytes ? e->extra : 0;
 	block->stack = e->stack;
+	block->thread = e->thread <= UINT16_MAX ? (uint16_t)e->thread : 0;
 	block->slot = d->slot;
 	TABLE_ADD(m->blocks, address, block);
 	if (m->failed)
@@ -48,6 +55,7 @@ static void add_block(struct model *m, struct device *d, const struct event *e)
 	count_block(m, d, block, CHANGE_OBTAINED);
 	attribution_counted(m, block, d, e);
 	device_note_peak(d, e, NULL);
+	segment_note_fullest(d, e);
 }
 
 void block_note_alloc(struct model *m, const struct event *e)

@@ -5,6 +5,7 @@
 
 struct recount { /* of one device, from the tables */
 	uint64_t reserved_bytes, allocated_bytes, cache_bytes, tensor_bytes, block_bytes, segments;
+	uint64_t releasable_bytes;
 };
 
 static bool is_composition_consistent(const struct composition *c)
@@ -41,6 +42,7 @@ static void recount_memory(struct recount *sums, const struct memory *memory)
 	if (memory->role == ROLE_CACHE && memory->space != MEMTRACE_SPACE_VMM) {
 		sum->cache_bytes += memory->bytes;
 		sum->segments++;
+		sum->releasable_bytes += memory->block_count ? 0 : memory->bytes;
 	}
 }
 
@@ -55,6 +57,8 @@ static void recount_spans(struct recount *sums, const struct ranges *index)
 		} else if (mapping->handle && mapping->handle->memory.role == ROLE_CACHE) {
 			sums[mapping->handle->memory.slot].cache_bytes += span->end - span->start;
 			sums[mapping->handle->memory.slot].segments += !mapping->is_joined;
+			if (!mapping->block_count)
+				sums[mapping->handle->memory.slot].releasable_bytes += span->end - span->start;
 		}
 	}
 }
@@ -85,7 +89,8 @@ static bool is_device_consistent(struct device *d, const struct recount *sum)
 	       sum->allocated_bytes == d->allocated.meter.live_bytes &&
 	       sum->block_bytes + sum->tensor_bytes == now->pytorch_allocated.live_bytes &&
 	       sum->cache_bytes + sum->tensor_bytes == now->pytorch_reserved.live_bytes &&
-	       sum->segments == now->segments;
+	       sum->segments == now->segments &&
+	       sum->releasable_bytes == now->spread.releasable_bytes;
 }
 
 bool model_is_consistent(const struct model *m)

@@ -90,6 +90,10 @@ static void note_peak(struct device *d, struct composition *c, const struct even
 		.allocated_bytes = c->meter.peak_bytes,
 		.reserved_bytes = d->now.reserved.live_bytes,
 		.pytorch_reserved_bytes = d->now.pytorch_reserved.live_bytes,
+		.pytorch_allocated_bytes = d->now.pytorch_allocated.live_bytes,
+		.releasable_bytes = d->now.spread.releasable_bytes,
+		.internal_bytes = d->now.spread.internal_bytes,
+		.unasked_bytes = d->now.spread.unasked_bytes,
 		.stack = e->stack,
 		.thread = e->thread,
 		.step = d->step,
@@ -114,6 +118,7 @@ void device_freeze(struct model *m, struct device *d, uint64_t sequence)
 	d->frozen = d->now;
 	d->frozen_allocated = c->meter;
 	composition_snapshot(m, c, sequence, &d->frozen_stacks);
+	d->frozen_map = segment_map_create(m, d);
 	for (uint32_t i = 0; i < d->owner_capacity; i++)
 		d->owners[i].frozen_bytes = d->owners[i].live_bytes;
 }
@@ -190,6 +195,7 @@ void device_describe(const struct model *m, struct device *d)
 		.free_bytes_last = d->free_bytes,
 		.free_known = d->free_known,
 		.peak = device_composition(d)->peak,
+		.fullest = d->fullest,
 	};
 	if (!shown->total_bytes && definition)
 		shown->total_bytes = definition->total_bytes;

@@ -63,6 +63,8 @@ void mapping_count_cache(struct model *m, struct mapping *mapping, enum change c
 	if (!d)
 		return;
 	meter_change(&d->now.pytorch_reserved, change, mapping->span.end - mapping->span.start);
+	if (!mapping->block_count)
+		segment_change_releasable(d, change, mapping->span.end - mapping->span.start);
 	if (change == CHANGE_GIVEN_BACK)
 		part_segment(m, d, mapping);
 	else

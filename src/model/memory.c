@@ -21,6 +21,7 @@ void memory_init(struct model *m, struct memory *memory, const struct event *e)
 		.owner = stack_facts(m, e->stack)->owner,
 		.slot = device_slot(e->device),
 		.space = (uint8_t)e->space,
+		.is_captured = e->flags & MEMTRACE_CAPTURING,
 	};
 	if (e->space == MEMTRACE_SPACE_STREAM)
 		memory->slot = device_slot(pool_device(m, e));
@@ -43,9 +44,11 @@ static void change_host(struct model *m, enum change change, uint64_t bytes)
 		totals->pinned_peak_bytes = totals->pinned_current_bytes;
 }
 
-static void change_cache(struct device *d, enum change change, uint64_t bytes)
+static void change_cache(struct device *d, const struct memory *memory, enum change change)
 {
-	meter_change(&d->now.pytorch_reserved, change, bytes);
+	meter_change(&d->now.pytorch_reserved, change, memory->bytes);
+	if (!memory->block_count)
+		segment_change_releasable(d, change, memory->bytes);
 	d->now.segments = bytes_change(d->now.segments, change, 1);
 }
 
@@ -57,7 +60,7 @@ static void change_pytorch(struct device *d, const struct memory *memory, enum c
 		meter_change(&d->now.pytorch_reserved, change, memory->bytes);
 		pool_note_tensor(d, change, memory->bytes);
 	} else if (memory->role == ROLE_CACHE && memory->space != MEMTRACE_SPACE_VMM) {
-		change_cache(d, change, memory->bytes);
+		change_cache(d, memory, change);
 	}
 }
 
@@ -98,5 +101,5 @@ void memory_become_cache(struct model *m, struct memory *memory)
 	memory->owner = OWNER_PYTORCH;
 	device_change_owner(m, d, memory->owner, CHANGE_OBTAINED, memory->bytes);
 	if (memory->space != MEMTRACE_SPACE_VMM)
-		change_cache(d, CHANGE_OBTAINED, memory->bytes);
+		change_cache(d, memory, CHANGE_OBTAINED);
 }

@@ -55,8 +55,14 @@ struct model *model_create(const struct defs *defs)
 
 void model_release(struct model *m)
 {
-	if (m)
-		arena_release(m->arena); /* the model is in it */
+	if (!m)
+		return;
+	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
+		if (m->devices[slot])
+			segment_map_release(m->devices[slot]->frozen_map);
+	for (uint32_t i = 0; i < m->oom_count; i++)
+		segment_map_release(m->ooms[i]->map);
+	arena_release(m->arena); /* the model is in it */
 }
 
 /* ---------- what each kind means ---------- */

@@ -71,6 +71,15 @@ struct model_peak { /* the first instant of the highest `allocated`; all zero if
 	uint64_t step; /* that was going on: the first is 1; 0: nothing has trained yet */
 	uint8_t phase; /* enum model_phase, of the thread or its loop; valid if is_phase_known */
 	bool is_phase_known; /* false: not a program whose phases we know */
+	uint64_t pytorch_allocated_bytes;
+	uint64_t releasable_bytes; /* of PyTorch's: segments, and pages of expandable ones, without a block */
+	uint64_t internal_bytes;   /* of PyTorch's blocks: more than was asked for, as far as that is known */
+	uint64_t unasked_bytes;    /* of PyTorch's blocks of which it is not */
+};
+
+struct model_fullest { /* the first instant of the highest pytorch_reserved, once the block it was for is there */
+	uint64_t time_ns, sequence;
+	uint64_t reserved_bytes, allocated_bytes, releasable_bytes; /* PyTorch's */
 };
 
 #define MODEL_JUMPS_MAX 16
@@ -109,6 +118,7 @@ struct model_device {
 	const struct model_jump *jumps; /* of untracked, in the order of time: the largest */
 	uint32_t jump_count, jumps_dropped;
 	struct model_peak peak;
+	struct model_fullest fullest;
 };
 
 struct model_totals {
@@ -135,6 +145,7 @@ struct model_oom {
 	uint64_t flushed_bytes;    /* what PyTorch gave back while it tried */
 	bool untracked_known;      /* of this process alone */
 	uint64_t untracked_bytes;
+	uint64_t releasable_bytes; /* of PyTorch's, after that: segments and pages without a block */
 	uint32_t stack, thread;
 };
 

@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "model/ranges.h"
 #include "model/reconcile.h"
+#include "model/segments.h"
 #include "model/table.h"
 
 #define SLOT_UNKNOWN MODEL_DEVICES_MAX /* memory on a device that is not known */
@@ -126,7 +127,14 @@ struct pool_reads { /* what the program read of the pool that PyTorch uses */
 	uint64_t used_bytes, used_high_bytes, reserved_bytes, reserved_high_bytes;
 };
 
+struct spread { /* of PyTorch's memory, what is told beside reserved and allocated */
+	uint64_t releasable_bytes; /* segments, and pages of expandable ones, that hold no block */
+	uint64_t internal_bytes;   /* of live blocks: more than was asked for, as far as that is known */
+	uint64_t unasked_bytes;    /* of live blocks of which it is not */
+};
+
 struct device_figures { /* what is frozen when the program's own code ends */
+	struct spread spread;
 	struct meter reserved, pytorch_allocated, pytorch_reserved;
 	struct pool_reads reads;
 	uint64_t segments;
@@ -148,6 +156,8 @@ struct device {
 	uint64_t retries, ooms;
 	uint64_t total_bytes, free_bytes;
 	struct untracked untracked;
+	struct model_fullest fullest;
+	struct segment_map *frozen_map;
 	struct model_device shown; /* made anew at every look */
 	struct model_owner shown_owner;
 };
@@ -182,6 +192,9 @@ struct memory { /* what regions and handles have in common */
 	uint8_t slot, role;
 	uint8_t space;
 	uint8_t label;
+	bool is_captured;     /* obtained while a stream was captured */
+	uint32_t block_count; /* in a region: live blocks; in a handle: not used */
+	uint64_t stream;      /* of the last block that was handed out in it */
 };
 
 void memory_init(struct model *, struct memory *, const struct event *);
@@ -191,6 +204,24 @@ bool memory_is_counted(const struct memory *); /* on a device, and not by someon
 void memory_change(struct model *, struct memory *, enum change, const struct event *);
 /* A block landed in it: it is the caching allocator's from now on. */
 void memory_become_cache(struct model *, struct memory *);
+
+/* ---------- segment.c: which of PyTorch's memory holds blocks ---------- */
+
+struct block;
+struct device;
+
+/* `block` is handed out or taken back: which segments and pages hold none changes. */
+void segment_note_block(struct model *, const struct block *, enum change);
+/* A segment or page without a block comes or goes. */
+void segment_change_releasable(struct device *, enum change, uint64_t bytes);
+/* To be called after every block was handed out: keeps the moment of the highest reserved. */
+void segment_note_fullest(struct device *, const struct event *);
+
+/* ---------- segment_map.c ---------- */
+
+/* As it is now; NULL: no memory, or too many blocks. The map has an arena of its own. */
+struct segment_map *segment_map_create(const struct model *, const struct device *);
+void segment_map_release(struct segment_map *);
 
 /* ---------- region.c: memory at an address ---------- */
 
@@ -227,6 +258,7 @@ void region_reopen(struct model *, uint64_t address, enum memtrace_space);
 
 struct mapping {
 	struct span span;
+	uint32_t block_count;    /* live blocks that lie in it, even in part */
 	bool is_counted;       /* in pytorch_reserved */
 	bool was_counted;      /* when it was unmapped */
 	bool is_joined;        /* it goes on where the mapping before it ends: one segment */
@@ -314,7 +346,9 @@ void graph_note_end(struct model *, const struct event *);
 
 struct block {
 	uint64_t address, bytes, stream;
+	uint64_t asked_bytes; /* 0 unknown */
 	uint32_t stack;
+	uint16_t thread; /* id; 0 unknown, or too large a number */
 	uint8_t slot;
 	struct block_facts facts;
 	UT_hash_handle hh;
@@ -393,6 +427,7 @@ void trial_end(struct thread *, const struct event *); /* at a block event */
 struct suspect { /* a failure that may be an OOM; later one that is */
 	struct model_oom oom;
 	struct snapshot stacks;
+	struct segment_map *map; /* after the flush */
 	uint64_t deadline; /* in events of the thread */
 	bool is_async;     /* by PyTorch's cudaMallocAsync backend */
 };

@@ -12,6 +12,7 @@ static void release_suspect(struct model *m, struct suspect *suspect)
 	if (!suspect)
 		return;
 	snapshot_release(m, &suspect->stacks);
+	segment_map_release(suspect->map);
 	arena_free(m->arena, suspect, sizeof *suspect);
 }
 
@@ -53,6 +54,7 @@ static struct suspect *suspect_create(struct model *m, struct device *d, const s
 		.pytorch_reserved_bytes = d->now.pytorch_reserved.live_bytes,
 		.untracked_known = d->untracked.is_own,
 		.untracked_bytes = d->untracked.bytes,
+		.releasable_bytes = d->now.spread.releasable_bytes,
 		.stack = e->stack,
 		.thread = e->thread,
 	};
@@ -157,6 +159,8 @@ void oom_note_block(struct model *m, const struct event *e)
 	static const struct trial nothing;
 	bool is_here = thread->trial.is_active && thread->trial.slot == d->slot;
 	describe_flush(suspect, is_here ? &thread->trial : &nothing);
+	if (m->oom_count < MODEL_OOMS_MAX)
+		suspect->map = segment_map_create(m, d);
 	confirm(m, suspect);
 	trial_end(thread, e);
 }

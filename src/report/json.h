@@ -36,6 +36,14 @@ void json_add_composition(struct json *, const char *key, const struct model *, 
 /* "key": an object with the bytes of each category. */
 void json_add_categories(struct json *, const char *key, const uint64_t bytes[MODEL_CATEGORY_COUNT]);
 
+/* json_fragmentation.c */
+void json_add_fragmentation(struct json *, const struct model *, const struct defs *,
+			    const struct model_device *); /* "fragmentation": {…} */
+struct segment_map;
+/* The map's figures, for requests of `wanted_bytes`; 0: of none in particular. */
+void json_add_segment_map(struct json *, const char *key, const struct segment_map *, const struct defs *,
+			  uint64_t wanted_bytes);
+
 /* json_steps.c */
 void json_add_steps(struct json *, const struct model *); /* "steps": […], "step_totals": {…} */
 

@@ -131,30 +131,6 @@ static void add_peak(struct json *json, const struct model *model, const struct 
 	json_close(json, '}');
 }
 
-/* What can be said without a map of the blocks: how much of what was reserved nobody used. */
-static void add_fragmentation(struct json *json, const struct model_device *device)
-{
-	const struct model_peak *peak = &device->peak;
-	if (!devices_knows_fragmentation(device) || peak->reserved_bytes < peak->allocated_bytes) {
-		json_null(json, "fragmentation");
-		return;
-	}
-	json_open(json, "fragmentation", '{');
-	json_unsigned(json, "external_at_peak_bytes", peak->reserved_bytes - peak->allocated_bytes);
-	json_null(json, "releasable_at_peak_bytes");
-	json_null(json, "pinned_at_peak_bytes");
-	json_null(json, "internal_at_peak_bytes");
-	json_key(json, "of_peaks");
-	if (device->pytorch_reserved.peak_bytes)
-		text_add_decimal(json->out,
-				 1 - (double)device->pytorch_allocated.peak_bytes /
-						 (double)device->pytorch_reserved.peak_bytes,
-				 6);
-	else
-		text_add(json->out, "null");
-	json_close(json, '}');
-}
-
 static void add_device(struct json *json, const struct model *model, const struct defs *defs,
 		       const struct model_device *device)
 {
@@ -176,7 +152,7 @@ static void add_device(struct json *json, const struct model *model, const struc
 	json_unsigned(json, "retries", device->retries);
 	json_unsigned(json, "ooms", device->ooms);
 	add_peak(json, model, defs, device);
-	add_fragmentation(json, device);
+	json_add_fragmentation(json, model, defs, device);
 	json_close(json, '}');
 }
 

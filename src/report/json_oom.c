@@ -1,5 +1,6 @@
 /* `memtrace report --json`: what is said of an OOM. Owns the objects of "ooms". Must never give a
  * verdict or an advice that was not computed: "unknown", null and empty lists stand for them. */
+#include "model/segments.h"
 #include "report/json.h"
 #include "report/sites.h"
 #include "report/untracked.h"
@@ -65,6 +66,7 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 	json_null(json, "kind");
 	json_null(json, "confidence");
 	add_evidence(json, oom);
+	json_add_segment_map(json, "fragmentation", model_segments_at_oom(model, index), defs, oom->requested_bytes);
 	add_empty(json, "advice");
 	add_empty(json, "not_advised");
 	json_open(json, "stack", '{');

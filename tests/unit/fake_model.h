@@ -6,6 +6,7 @@
 
 #include "model/attribution.h"
 #include "model/model.h"
+#include "model/segments.h"
 
 #define FAKE_ROWS 256
 
@@ -141,6 +142,20 @@ bool model_categories_at_oom(const struct model *model, size_t index,
 {
 	(void)index;
 	return fake_categories(&model->at_oom, categories);
+}
+
+const struct segment_map *model_segments_now(const struct model *model, unsigned ordinal)
+{
+	(void)model;
+	(void)ordinal;
+	return NULL;
+}
+
+const struct segment_map *model_segments_at_oom(const struct model *model, size_t index)
+{
+	(void)model;
+	(void)index;
+	return NULL;
 }
 
 bool model_step(const struct model *model, size_t index, struct model_step *step)
