@@ -99,6 +99,7 @@ struct CUctx_st {
 	bool is_green; /* a part of a device: what is obtained in it is the primary context's */
 	unsigned retain_count; /* of a primary context; 1 for one made by cuCtxCreate */
 	unsigned flags;
+	uint32_t id; /* by which CUPTI names it */
 };
 
 CUcontext context_primary(int device);
@@ -174,8 +175,12 @@ void block_each(void (*visit)(const struct block *block, void *context), void *c
 
 /* ---- driver_memory.c ---- */
 
-/* Without lock.  Free a linear, managed or stream-ordered block by its first address. */
-CUresult memory_free(CUdeviceptr address);
+/*
+ * Without lock.  Free a linear, managed or stream-ordered block by its first address: a program's
+ * call, on a stream or not, or (memory_drop) the work of a graph.
+ */
+CUresult memory_free(CUdeviceptr address, CUstream stream);
+CUresult memory_drop(CUdeviceptr address);
 /* Drop what was obtained in a context and ends with it: linear and managed memory, and arrays. */
 void memory_end(CUcontext context);
 
@@ -290,6 +295,29 @@ void graph_memory_release(struct graph_memory *memory);
 /* What a launch does at a node; INVALID_VALUE when the memory is not in the state it needs. */
 CUresult graph_memory_allocate(struct graph_memory *memory, bool frees_first);
 CUresult graph_memory_free(struct graph_memory *memory);
+
+/* ---- driver_watch.c: what CUPTI is told; nothing when nobody watches ---- */
+
+struct watched_array {
+	const void *handle;
+	size_t bytes;
+	int device;
+	CUcontext context;
+};
+
+/* `stream` is NULL for calls that are not stream-ordered. */
+void watch_note_allocation(const struct block *block, CUstream stream);
+void watch_note_release(const struct block *block, CUstream stream);
+void watch_note_array(const struct watched_array *array, bool is_release);
+void watch_note_pool_created(CUmemoryPool pool);
+void watch_note_pool_destroyed(CUmemoryPool pool);
+void watch_note_pool_trimmed(CUmemoryPool pool, size_t keep_bytes);
+/* Without lock.  The table behind SIM_WATCH_ID (sim_watch.h), NULL for any other id. */
+const void *watch_export(const CUuuid *id);
+
+/* ---- driver_injection.c ---- */
+
+void injection_run(void); /* without lock */
 
 /* ---- driver_entry.c ---- */
 

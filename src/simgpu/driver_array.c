@@ -16,6 +16,7 @@ struct CUarray_st {
 	size_t asked_bytes, charge_bytes;
 	CUcontext context;
 	bool is_mipmap;
+	bool is_imported; /* its memory is another's */
 	struct CUarray_st *next;
 };
 
@@ -100,6 +101,13 @@ static size_t array_asked_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsig
 
 /* ---- making and ending ---- */
 
+static void tell_watcher(CUarray array, bool is_release)
+{
+	const struct watched_array watched = {array, array->asked_bytes, array->device, array->context};
+
+	watch_note_array(&watched, is_release);
+}
+
 static CUresult array_enter(CUarray array)
 {
 	pthread_mutex_lock(&driver_lock);
@@ -108,6 +116,8 @@ static CUresult array_enter(CUarray array)
 		driver_machine.devices[array->device].allocation_count++;
 		array->next = arrays;
 		arrays = array;
+		if (!array->is_imported)
+			tell_watcher(array, false);
 	}
 	pthread_mutex_unlock(&driver_lock);
 	return result;
@@ -161,8 +171,10 @@ static CUresult array_destroy(CUarray array, bool is_mipmap)
 	while (*link != NULL && *link != array)
 		link = &(*link)->next;
 	bool is_known = *link != NULL && array->is_mipmap == is_mipmap;
-	if (is_known)
+	if (is_known) {
+		tell_watcher(array, true);
 		array_end(link);
+	}
 	pthread_mutex_unlock(&driver_lock);
 	return is_known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -240,7 +252,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESC
 
 CUresult mipmap_import(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-	struct CUarray_st wanted = {.descriptor = *descriptor, .is_mipmap = true};
+	struct CUarray_st wanted = {.descriptor = *descriptor, .is_mipmap = true, .is_imported = true};
 	CUarray made;
 	CUresult result = array_make(&made, &wanted);
 

@@ -11,6 +11,7 @@
 static struct CUctx_st primaries[DRIVER_DEVICES_MAX];
 static __thread CUcontext stack[STACK_DEPTH]; /* of the calling thread; the last one is current */
 static __thread int depth;
+static uint32_t last_id = DRIVER_DEVICES_MAX; /* of contexts; a primary one has its device's */
 
 static CUcontext current(void)
 {
@@ -20,6 +21,7 @@ static CUcontext current(void)
 CUcontext context_primary(int device)
 {
 	primaries[device].device = device;
+	primaries[device].id = (uint32_t)device + 1;
 	return &primaries[device];
 }
 
@@ -192,6 +194,7 @@ static CUresult context_create(CUcontext *context, unsigned flags, CUdevice devi
 	if (created == NULL)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*created = (struct CUctx_st){.device = device, .retain_count = 1, .flags = flags};
+	created->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&driver_lock);
 	result = device_charge_overhead(device, driver_machine.context_bytes);
 	pthread_mutex_unlock(&driver_lock);

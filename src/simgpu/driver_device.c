@@ -85,6 +85,7 @@ CUresult cuInit(unsigned flags)
 	if (is_forked)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	__atomic_store_n(&is_initialized, true, __ATOMIC_RELEASE);
+	injection_run();
 	return CUDA_SUCCESS;
 }
 

@@ -4,8 +4,8 @@
  * (cuFoo, cuFoo_v2, ...); asked for cuFoo, we give the newest that the asked version knows, and for
  * a caller with a default stream per thread its _ptsz or _ptds twin where there is one.
  *
- * cuGetExportTable answers "not found": the genuine runtime uses it to check that its driver is
- * genuine, and that check is never forged.
+ * cuGetExportTable knows the id of the simulated CUPTI alone and answers "not found" to all others:
+ * the genuine runtime uses it to check that its driver is genuine, and that check is never forged.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,9 @@ CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuui
 
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
+	const void *found = watch_export(id);
+
 	if (table != NULL)
-		*table = NULL;
-	return CUDA_ERROR_NOT_FOUND;
+		*table = found;
+	return found != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

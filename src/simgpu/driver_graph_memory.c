@@ -68,7 +68,7 @@ CUresult graph_memory_allocate(struct graph_memory *memory, bool frees_first)
 
 CUresult graph_memory_free(struct graph_memory *memory)
 {
-	return memory_free(memory->address);
+	return memory_drop(memory->address);
 }
 
 /* ---- nodes ---- */

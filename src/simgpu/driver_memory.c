@@ -37,6 +37,8 @@ static CUresult charge_and_insert(struct block *block, size_t alignment)
 		driver_machine.devices[block->device].allocation_count++;
 	if (result == CUDA_SUCCESS && block->kind == BLOCK_MANAGED)
 		device_note_managed(block->device, (ptrdiff_t)block->size_bytes);
+	if (result == CUDA_SUCCESS)
+		watch_note_allocation(block, NULL);
 	return result;
 }
 
@@ -124,18 +126,34 @@ static void free_block(struct block *block)
 		block_remove(block);
 }
 
-CUresult memory_free(CUdeviceptr address)
+static struct block *find_freeable(CUdeviceptr address)
 {
-	CUresult result = CUDA_ERROR_INVALID_VALUE;
-
-	pthread_mutex_lock(&driver_lock);
 	struct block *block = block_find(address);
-	if (block != NULL && block->address == address && is_freeable(block)) {
+	bool is_found = block != NULL && block->address == address && is_freeable(block);
+
+	return is_found ? block : NULL;
+}
+
+CUresult memory_drop(CUdeviceptr address)
+{
+	pthread_mutex_lock(&driver_lock);
+	struct block *block = find_freeable(address);
+	if (block != NULL)
 		free_block(block);
-		result = CUDA_SUCCESS;
+	pthread_mutex_unlock(&driver_lock);
+	return block != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult memory_free(CUdeviceptr address, CUstream stream)
+{
+	pthread_mutex_lock(&driver_lock);
+	struct block *block = find_freeable(address);
+	if (block != NULL) {
+		watch_note_release(block, stream);
+		free_block(block);
 	}
 	pthread_mutex_unlock(&driver_lock);
-	return result;
+	return block != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemFree(CUdeviceptr address)
@@ -146,7 +164,7 @@ CUresult cuMemFree(CUdeviceptr address)
 	if (result != CUDA_SUCCESS || address == 0)
 		return result;
 	result = capture_check_unsafe();
-	return result == CUDA_SUCCESS ? memory_free(address) : result;
+	return result == CUDA_SUCCESS ? memory_free(address, NULL) : result;
 }
 
 struct search {
@@ -203,10 +221,13 @@ static CUresult remove_host_block(CUdeviceptr address, enum block_kind kind, CUr
 		return result;
 	pthread_mutex_lock(&driver_lock);
 	struct block *block = block_find(address);
-	if (block != NULL && block->address == address && block->kind == kind)
-		block_remove(block);
-	else
+	if (block == NULL || block->address != address || block->kind != kind) {
 		result = missing;
+	} else {
+		if (kind == BLOCK_HOST)
+			watch_note_release(block, NULL);
+		block_remove(block);
+	}
 	pthread_mutex_unlock(&driver_lock);
 	return result;
 }

@@ -155,13 +155,14 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&driver_lock);
 	CUmemoryPool created = pool_new(device);
+	if (created != NULL) {
+		created->properties = *properties;
+		created->limit_bytes = properties->maxSize;
+		*pool = created;
+		watch_note_pool_created(created);
+	}
 	pthread_mutex_unlock(&driver_lock);
-	if (created == NULL)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	created->properties = *properties;
-	created->limit_bytes = properties->maxSize;
-	*pool = created;
-	return CUDA_SUCCESS;
+	return created != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult pool_destroy(CUmemoryPool pool)
@@ -176,6 +177,7 @@ static CUresult pool_destroy(CUmemoryPool pool)
 	if (device->current_pool == pool)
 		device->current_pool = device->default_pool;
 	pool->is_destroyed = true;
+	watch_note_pool_destroyed(pool);
 	pool_end_if_unused(pool);
 	return CUDA_SUCCESS;
 }
@@ -190,7 +192,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 
 /* ---- allocation ---- */
 
-static CUresult pool_allocate(struct block *block)
+static CUresult pool_allocate(struct block *block, CUstream stream)
 {
 	CUmemoryPool pool = block->pool;
 	bool can_allocate = is_pool(pool) && !pool->is_imported;
@@ -206,6 +208,7 @@ static CUresult pool_allocate(struct block *block)
 		pool->used_bytes += block->charge_bytes;
 		device_hand_out(pool->device, block->size_bytes);
 		driver_machine.devices[pool->device].allocation_count++;
+		watch_note_allocation(block, stream_resolve(stream));
 	}
 	note_high_marks(pool);
 	return result;
@@ -229,7 +232,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size_bytes, CUmemo
 		.pool = pool,
 	};
 	pthread_mutex_lock(&driver_lock);
-	result = pool_allocate(&block);
+	result = pool_allocate(&block, stream);
 	pthread_mutex_unlock(&driver_lock);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -256,7 +259,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 
 	if (result != CUDA_SUCCESS || address == 0)
 		return result;
-	result = memory_free(address);
+	result = memory_free(address, stream_resolve(stream));
 	if (result == CUDA_SUCCESS)
 		capture_note_work(stream, CU_GRAPH_NODE_TYPE_MEM_FREE);
 	return result;
@@ -353,6 +356,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 	pthread_mutex_lock(&driver_lock);
 	if (is_pool(pool)) {
 		pool_trim(pool, keep_bytes);
+		watch_note_pool_trimmed(pool, keep_bytes);
 		result = CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&driver_lock);

@@ -1,8 +1,8 @@
 /*
  * How a stand-in library defines the functions it exports.
  *
- * The vendor's own headers of cuBLAS, cuDNN, NCCL, CUPTI, NVML and NVRTC are not needed to build
- * the simulated GPU, so there is no prototype to include: SIM_API declares a function and opens its
+ * The vendor's own headers of cuBLAS, cuDNN, NCCL, NVML and NVRTC are not needed to build the
+ * simulated GPU (of CUPTI's only the records are), so there is no prototype to include: SIM_API declares a function and opens its
  * definition in one go, and the signature is written once. Types are the plain C types that have
  * the same size and class in the x86-64 calling convention: a handle is a pointer to a structure of
  * ours, an enumeration an int.

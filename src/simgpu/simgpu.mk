@@ -7,7 +7,8 @@
 # O               build folder
 # CUDA_INCLUDE    folder of the CUDA 13 headers (cuda.h, cuda_runtime_api.h)
 # CUDA12_INCLUDE  the same of CUDA 12.8, for libcudart.so.12 alone
-# No other NVIDIA header is used: cuDNN, cuBLAS, NCCL ... declare what they define in our headers.
+# Of other NVIDIA headers cupti.h alone is used, for its records: cuDNN, cuBLAS, NCCL ... declare
+# what they define in our headers.
 #
 # A library is one call of sim_library; its functions are the lines of exports/SONAME.txt.
 
@@ -73,8 +74,9 @@ $(eval $(call sim_library,libcublasLt.so.13,cublaslt.c,15,-DSIM_CUDA_MAJOR=13))
 $(eval $(call sim_library,libcublasLt.so.12,cublaslt.c,15,-DSIM_CUDA_MAJOR=12))
 $(eval $(call sim_library,libcudnn.so.9,$(SIMGPU_CUDNN),3000))
 $(eval $(call sim_library,libnccl.so.2,$(SIMGPU_NCCL),5,$(SIMGPU_CUDA13)))
-$(eval $(call sim_library,libcupti.so.13,cupti.c,27))
-$(eval $(call sim_library,libcupti.so.12,cupti.c,27))
+SIMGPU_CUPTI := cupti.c cupti_activity.c cupti_buffers.c sim_driver.c
+$(eval $(call sim_library,libcupti.so.13,$(SIMGPU_CUPTI),27,$(SIMGPU_CUDA13)))
+$(eval $(call sim_library,libcupti.so.12,$(SIMGPU_CUPTI),27,$(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libnvrtc.so.13,nvrtc.c,11,-DSIM_CUDA_MAJOR=13))
 $(eval $(call sim_library,libnvrtc.so.12,nvrtc.c,11,-DSIM_CUDA_MAJOR=12))
 $(eval $(call sim_library,libnvidia-ml.so.1,nvml.c,3,$(SIMGPU_CUDA13)))
