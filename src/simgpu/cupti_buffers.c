@@ -125,6 +125,8 @@ void buffers_add(const void *record, size_t bytes)
 		memcpy(current.bytes + current.used, record, bytes);
 		current.used += bytes;
 		current.record_count++;
+		if (current.record_count == current.record_limit)
+			retire_current();
 	} else {
 		dropped++;
 	}

@@ -46,7 +46,7 @@ struct sim_watcher {
 };
 
 struct sim_watch_table {
-	size_t bytes; /* of this struct */
+	size_t bytes;                                     /* of this struct */
 	void (*watch)(const struct sim_watcher *watcher); /* NULL: no more */
 	uint32_t (*context_id)(CUcontext context);
 };
