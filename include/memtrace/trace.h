@@ -80,6 +80,11 @@ enum memtrace_what {
 				* process changed meanwhile, it agrees with no moment. Has no thread and no stack */
 	MEMTRACE_SETTINGS,     /* settings: the program changed those of PyTorch's allocator, before this event and after the
 				* last block event; extra = string id of what it set, 0 unknown */
+	/* What CUPTI told beside the hooks (MEMTRACE_INFO_CHECK): never counted, but compared. Delivered late, in CUPTI's
+	 * order; time_ns is when it happened, thread and stack are unknown. */
+	MEMTRACE_WITNESS_ALLOC, /* seen_alloc: [address, +bytes) of space was obtained */
+	MEMTRACE_WITNESS_FREE,  /* seen_free: it was given back; space as the call says, so stream or device */
+	MEMTRACE_WITNESS_END,   /* seen_end: CUPTI was asked for all it had; what comes later it does not tell */
 	MEMTRACE_WHAT_COUNT
 };
 
@@ -292,6 +297,8 @@ enum memtrace_info {
 	MEMTRACE_INFO_PYTHON,     /* "3.11.7" */
 	MEMTRACE_INFO_TREE,       /* id of the `memtrace run` that this process belongs to */
 	MEMTRACE_INFO_NOTICE,     /* something the reader of a report should know, in words */
+	MEMTRACE_INFO_CHECK,      /* "cupti": that one tells beside the hooks what it sees */
+	MEMTRACE_INFO_SOURCE,     /* "cupti": memory is told by that one, without threads and stacks */
 	MEMTRACE_INFO_COUNT
 };
 

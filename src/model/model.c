@@ -192,6 +192,7 @@ static void apply(struct model *m, const struct event *e)
 		m->totals.last_time_ns = e->time_ns;
 	thread->event_count++;
 	oom_check_deadline(m, thread);
+	witness_note(m, e);
 	if (is_impossible(e))
 		m->totals.impossible_sizes++;
 	else if (e->what < MEMTRACE_WHAT_COUNT && handlers[e->what])

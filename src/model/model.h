@@ -171,6 +171,26 @@ const struct model_oom *model_oom(const struct model *, size_t index);
 size_t model_stacks_at_oom(const struct model *, size_t index, struct model_share *rows, size_t capacity);
 size_t model_memory_bytes(const struct model *);
 
+/* What CUPTI saw beside the hooks (MEMTRACE_CHECK=cupti), until it was asked for the last time. */
+struct model_witness {
+	bool is_there; /* the trace was made with it */
+	bool is_over;  /* and it has told all it had */
+	uint64_t allocations, frees, bytes; /* that CUPTI saw; bytes of the allocations */
+	uint64_t unconfirmed; /* allocations of the hooks that it did not see (yet) */
+};
+struct model_witness model_witness(const struct model *);
+
+#define MODEL_MISSED_ADDRESSES 4
+
+struct model_missed { /* what CUPTI saw and the hooks did not, of one kind of memory */
+	enum memtrace_space space;
+	uint64_t allocations, frees;
+	uint64_t bytes; /* of the allocations */
+	uint64_t addresses[MODEL_MISSED_ADDRESSES]; /* some, lowest first; 0: no more */
+};
+/* Fills up to `capacity` rows, in the order of the spaces; returns how many there are. */
+size_t model_missed(const struct model *, struct model_missed *rows, size_t capacity);
+
 /* The stream that a live block was handed out on; false when there is no block at that address. */
 bool model_block_stream(const struct model *, uint64_t address, uint64_t *stream);
 /* PyTorch's live blocks on a device at this moment: goes on after the program's own code has ended. */

@@ -439,6 +439,26 @@ void oom_note_success(struct model *, const struct event *);
 void oom_check_deadline(struct model *, struct thread *);
 void oom_finish(struct model *);
 
+/* ---------- witness.c: what CUPTI tells beside the hooks ---------- */
+
+struct seen { /* an address at which hooks and witness are not even */
+	uint64_t address;
+	uint64_t bytes;       /* of what the witness saw there last */
+	int64_t allocations;  /* that the witness saw and the hooks did not; negative: the reverse */
+	int64_t frees;
+	uint8_t space;
+	UT_hash_handle hh;
+};
+
+struct witness {
+	struct model_witness told;
+	bool is_looked_for;
+	struct seen *uneven;
+};
+
+/* At every event: does nothing unless the trace has a witness. */
+void witness_note(struct model *, const struct event *);
+
 /* ---------- model.c ---------- */
 
 struct model {
@@ -453,6 +473,7 @@ struct model {
 	struct block *blocks;
 	struct pool *pools;
 	struct graph *graphs, *execs;
+	struct witness witness;
 	struct thread *threads;
 	uint32_t thread_capacity;
 	struct stack_facts *stack_facts;

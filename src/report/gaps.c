@@ -5,6 +5,7 @@
 
 #include "report/layout.h"
 #include "report/summary.h"
+#include "report/witness.h"
 
 static void add_count_line(struct text *out, uint64_t count, const char *words)
 {
@@ -98,6 +99,7 @@ void summary_add_gaps(struct text *out, const struct model *model, const struct 
 	if (summary_has_no_block_events(model, defs))
 		text_add(out, "  PyTorch's tensors were not seen: allocated is what the driver "
 			      "gave out\n");
+	witness_add_gaps(out, model);
 	add_notices(out, defs);
 	if (out->used_bytes == before + sizeof heading - 1)
 		out->used_bytes = before;

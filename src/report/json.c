@@ -9,6 +9,7 @@
 #include "report/native.h"
 #include "report/summary.h"
 #include "report/where.h"
+#include "report/witness.h"
 
 /* A number that was stored as text; null if it is none. */
 static void add_number_info(struct json *json, const char *key, const struct defs *defs,
@@ -176,6 +177,7 @@ void json_print(struct text *out, const struct model *model, const struct defs *
 	json_add_trace(&json, model, facts);
 	json_add_blind(&json, model, defs, facts);
 	add_notices(&json, defs);
+	witness_add_json(&json, model);
 	json_open(&json, "host_pinned", '{');
 	json_unsigned(&json, "current_bytes", totals->pinned_current_bytes);
 	json_unsigned(&json, "peak_bytes", totals->pinned_peak_bytes);

@@ -12,6 +12,7 @@
 #include "report/signals.h"
 #include "report/sites.h"
 #include "report/untracked.h"
+#include "report/witness.h"
 
 #define LINES_MAX   40
 #define SITES_SHOWN 8
@@ -232,6 +233,7 @@ static void print(struct text *out, const struct model *model, const struct defs
 	add_first_line(out, model, defs, facts);
 	devices_print(out, model, defs, facts);
 	add_troubles(&tail, model, defs, facts->ascii);
+	witness_add_line(&tail, model);
 	summary_add_gaps(&tail, model, defs, facts);
 	untracked_add_jumps(&tail, model, defs, has_limit ? limit : JUMPS_SHOWN, has_limit,
 			    facts->ascii);

@@ -43,6 +43,9 @@ static const char *const what_names[MEMTRACE_WHAT_COUNT] = {
 	[MEMTRACE_PHASE] = "phase",
 	[MEMTRACE_READING] = "reading",
 	[MEMTRACE_SETTINGS] = "settings",
+	[MEMTRACE_WITNESS_ALLOC] = "seen_alloc",
+	[MEMTRACE_WITNESS_FREE] = "seen_free",
+	[MEMTRACE_WITNESS_END] = "seen_end",
 };
 
 static const char *const space_names[MEMTRACE_SPACE_COUNT] = {

@@ -27,6 +27,9 @@ struct model {
 	struct model_step steps[8];
 	size_t step_count;
 	struct model_step_totals step_totals;
+	struct model_witness witness;
+	struct model_missed missed[MEMTRACE_SPACE_COUNT];
+	size_t missed_count;
 	bool failed;
 };
 
@@ -51,6 +54,18 @@ const struct model_totals *model_totals(const struct model *model)
 bool model_failed(const struct model *model)
 {
 	return model->failed;
+}
+
+struct model_witness model_witness(const struct model *model)
+{
+	return model->witness;
+}
+
+size_t model_missed(const struct model *model, struct model_missed *rows, size_t capacity)
+{
+	for (size_t i = 0; i < model->missed_count && i < capacity; i++)
+		rows[i] = model->missed[i];
+	return model->missed_count;
 }
 
 const struct model_device *model_device(const struct model *model, unsigned index)
