@@ -219,11 +219,24 @@ $(call library_of,$(1)): tests/programs/$(1).c
 	$$(Q)$$(CC) -std=gnu11 -O2 -g -fPIC -shared $$(warnings) $$(depflags) -D_GNU_SOURCE= -Iinclude -Isrc \
 	    -isystem $$(CUDA_INCLUDE) -o $$@ $$< -Wl,-soname,$$(@F) $$(library_flags_$(1)) -ldl -lpthread
 endef
-library_names := $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*/*.c tests/programs/*/*/*.c))
+library_names := $(filter-out missing/note,\
+    $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*/*.c tests/programs/*/*/*.c)))
 $(foreach name,$(library_names),$(eval $(call program_library,$(name))))
 programs: $(foreach name,$(library_names),$(call library_of,$(name)))
 program_libs_stress := $(B)/tests/programs/stressful/libcuda.so.1
 $(B)/tests/programs/stress: $(B)/tests/programs/stressful/libcuda.so.1
+
+# The library with one meaning left out, as if its rows were not in the table: its note does nothing.
+missing_note := cuMemAllocAsync
+missing_lib := $(B)/tests/programs/missing/libmemtrace.so
+programs: $(missing_lib)
+$(missing_lib): $(call objects,$(lib_parts)) $(B)/obj/tests/programs/missing/note.o $(parts_file) $(map)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared -o $@.tmp $(filter %.o,$^) -Wl,-soname,libmemtrace.so -Wl,-z,defs -Wl,-z,nodelete \
+	    -Wl,--version-script=$(map) -Wl,--wrap=note_$(missing_note) \
+	    $(ldflags) $(zstd) -Wl,--exclude-libs,ALL -ldl -lpthread
+	$(Q)mv $@.tmp $@
 $(B)/tests/programs/runtime_calls_cu11: $(B)/tests/programs/cudart11/libcudart.so.11.0
 
 setup: ## Install what tests and demo need (make check and make demo do it by themselves)

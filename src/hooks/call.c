@@ -6,6 +6,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "hooks/cupti.h"
 #include "hooks/lookup.h"
 #include "recorder/elf.h"
 #include "recorder/record.h"
@@ -91,7 +92,8 @@ void call_note(const struct call *call, struct record *success)
 		success->what = call->status == CUDA_ERROR_OUT_OF_MEMORY ? MEMTRACE_OOM : MEMTRACE_FAILED;
 		success->address = 0;
 	}
-	record_event(success);
+	if (!cupti_tells(success))
+		record_event(success);
 }
 
 static bool lives_in_context(enum memtrace_space space)
@@ -151,28 +153,38 @@ bool call_was_told_inside(const struct call *call)
 	return was_told;
 }
 
-void call_note_free(struct call *call, enum memtrace_what what, enum memtrace_space space, uint64_t address,
-		    uint64_t bytes, uint64_t stream)
+static void note_return(struct call *call, struct record *record)
 {
-	struct record record = { .what = what,
-				 .space = space,
-				 .device = MEMTRACE_DEVICE_UNKNOWN,
-				 .address = address,
-				 .bytes = bytes,
-				 .stream = stream,
-				 .frame = call->frame,
-				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0 };
+	record->device = MEMTRACE_DEVICE_UNKNOWN;
+	record->frame = call->frame;
+	record->flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0;
 	if (call->phase == CALL_BEFORE) {
-		if (address)
-			call->ticket = record_event(&record);
+		if (record->address)
+			call->ticket = record_event(record);
 		return;
 	}
 	if (call->ticket == UINT64_MAX)
 		return;
-	record.what = MEMTRACE_FREE_FAILED;
-	record.extra = call->ticket;
-	record.status = call->status;
-	record_event(&record);
+	record->what = MEMTRACE_FREE_FAILED;
+	record->extra = call->ticket;
+	record->status = call->status;
+	record_event(record);
+}
+
+void call_note_free(struct call *call, enum memtrace_what what, enum memtrace_space space, uint64_t address,
+		    uint64_t bytes, uint64_t stream)
+{
+	struct record record = {
+		.what = what, .space = space, .address = address, .bytes = bytes, .stream = stream
+	};
+	if (call->phase == CALL_AFTER || !cupti_tells(&record))
+		note_return(call, &record);
+}
+
+void call_note_close(struct call *call, uint64_t address)
+{
+	struct record record = { .what = MEMTRACE_FREE, .space = MEMTRACE_SPACE_DEVICE, .address = address };
+	note_return(call, &record);
 }
 
 uint8_t call_device(void)

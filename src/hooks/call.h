@@ -39,6 +39,9 @@ void call_note(const struct call *, struct record *success);
 void call_note_free(struct call *, enum memtrace_what, enum memtrace_space, uint64_t address, uint64_t bytes,
 		    uint64_t stream);
 
+/* Memory of another process is no longer shown at its place here: as call_note_free, whoever tells allocations. */
+void call_note_close(struct call *, uint64_t address);
+
 /* An event that obtains and gives back nothing; only of a call that succeeded. */
 void call_tell(const struct call *, enum memtrace_what, enum memtrace_space, uint64_t address, uint64_t bytes,
 	       uint64_t extra);

@@ -1,6 +1,7 @@
 /* What calls about contexts mean: which device and which context a thread works in, and that memory ends with a
  * context. No CUDA call of ours ever asks: all is learnt from what the program says. Memory is named by its context
  * only where that is not the device's primary one, so that a thread that never said anything is told right too. */
+#include "hooks/cupti.h"
 #include "hooks/rows.h"
 #include "recorder/record.h"
 #include "recorder/thread.h"
@@ -186,6 +187,7 @@ static void note_created(struct call *call, CUcontext *context, CUdevice device)
 	if (call->status)
 		return;
 	context_learn(*context, (uint8_t)device, MEMTRACE_CONTEXT_OWN);
+	cupti_learn_context(*context);
 	thread_pushes(*context);
 	note_event(call, MEMTRACE_CONTEXT, *context, (uint8_t)device, MEMTRACE_CONTEXT_OWN);
 }

@@ -1,7 +1,15 @@
 /* What calls mean in which a device tells of itself, and those that begin and end captures. */
+#include "hooks/cupti.h"
 #include "hooks/rows.h"
 #include "recorder/record.h"
 #include "recorder/thread.h"
+
+void note_cuInit(struct call *call, unsigned int flags)
+{
+	(void)flags;
+	if (!call->status)
+		cupti_begin();
+}
 
 /* ---------- what the device says of itself ---------- */
 

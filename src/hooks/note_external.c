@@ -83,7 +83,7 @@ void note_cudaIpcOpenMemHandle(struct call *call, void **pointer, cudaIpcMemHand
 
 void note_cuIpcCloseMemHandle(struct call *call, CUdeviceptr pointer)
 {
-	call_note_free(call, MEMTRACE_FREE, MEMTRACE_SPACE_DEVICE, pointer, 0, 0);
+	call_note_close(call, pointer);
 }
 
 void note_cudaIpcCloseMemHandle(struct call *call, void *pointer)

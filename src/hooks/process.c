@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hooks/cupti.h"
 #include "recorder/elf.h"
 #include "recorder/record.h"
 #include "recorder/session.h"
@@ -35,18 +36,21 @@ static void real_exit(void (*next)(int), int status)
 
 EXPORT void _exit(int status)
 {
+	cupti_end();
 	record_close(MEMTRACE_UNDERSCORE_EXIT, status);
 	real_exit(next_exit, status);
 }
 
 EXPORT void _Exit(int status)
 {
+	cupti_end();
 	record_close(MEMTRACE_UNDERSCORE_EXIT, status);
 	real_exit(next_exit_standard, status);
 }
 
 EXPORT void quick_exit(int status)
 {
+	cupti_end();
 	record_close(MEMTRACE_QUICK_EXIT, status);
 	real_exit(next_exit_quick, status);
 }

@@ -44,6 +44,10 @@ static const struct option {
 	  .choices = { { "off", 0 }, { "on", 1 }, { "0", 0 }, { "1", 1 } } },
 	{ .name = "MEMTRACE_NVML", .field = offsetof(struct config, readings), .by_default = 1,
 	  .choices = { { "on", 1 }, { "off", 0 }, { "1", 1 }, { "0", 0 } } },
+	{ .name = "MEMTRACE_SOURCE", .field = offsetof(struct config, source_cupti), .by_default = CONFIG_UNSET,
+	  .choices = { { "hooks", 0 }, { "cupti", 1 } } },
+	{ .name = "MEMTRACE_CHECK", .field = offsetof(struct config, check_cupti),
+	  .choices = { { "off", 0 }, { "cupti", 1 } } },
 };
 
 static void complain(const struct option *option, const char *value)
@@ -86,13 +90,32 @@ static bool parse_number(const struct option *option, const char *value, uint64_
 	return true;
 }
 
+static bool parse(const struct option *option, const char *value, uint64_t *result)
+{
+	return parse_choice(option, value, result) || parse_number(option, value, result);
+}
+
 static void read_option(struct config *config, const struct option *option)
 {
 	uint64_t *field = (uint64_t *)(void *)((char *)config + option->field);
 	const char *value = getenv(option->name);
 	*field = option->by_default;
-	if (value && *value && !parse_choice(option, value, field) && !parse_number(option, value, field))
+	if (value && *value && !parse(option, value, field))
 		complain(option, value);
+}
+
+uint64_t config_early(size_t field)
+{
+	uint64_t result = 0;
+	for (unsigned i = 0; i < sizeof options / sizeof *options; i++) {
+		const char *value = getauxval(AT_SECURE) ? NULL : getenv(options[i].name);
+		if (options[i].field != field)
+			continue;
+		result = options[i].by_default;
+		if (value && *value)
+			parse(&options[i], value, &result);
+	}
+	return result;
 }
 
 const char *config_environment(const char *const *names)

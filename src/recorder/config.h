@@ -10,6 +10,7 @@
 #define CONFIG_PYTHON 1u /* of config.stacks */
 #define CONFIG_NATIVE 2u
 #define CONFIG_DEPTH_MAX 128
+#define CONFIG_UNSET UINT64_MAX
 
 struct config {
 	char output[CONFIG_PATH_BYTES]; /* absolute, expanded, without .mtrace */
@@ -20,10 +21,15 @@ struct config {
 	uint64_t summary_on_stderr;
 	uint64_t log;               /* more words on stderr */
 	uint64_t readings;          /* NVML is asked */
+	uint64_t source_cupti;      /* CONFIG_UNSET, or is memory told by CUPTI? */
+	uint64_t check_cupti;       /* does CUPTI tell beside the hooks? */
 };
 
 /* Never fails: what is wrong is said once and the default is taken. */
 void config_read(struct config *);
+
+/* What one field (its offset in struct config) will be, for those who must know before the session; says nothing. */
+uint64_t config_early(size_t field);
 
 /* The value of the first of several environment names that is set and not empty, or NULL. */
 const char *config_environment(const char *const *names);

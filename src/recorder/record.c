@@ -118,14 +118,30 @@ static inline bool wants_native(const struct session *session, const struct reco
 	       (record->space != MEMTRACE_SPACE_BLOCK || record->bytes >= session->config.native_min_bytes);
 }
 
+static inline void prepare(struct session *session, const struct record *record, struct prepared *prepared)
+{
+	bool is_finalizing;
+	prepared->thread = thread_id(session);
+	prepared->stack = intern_stack(session, record->frame, wants_native(session, record), &is_finalizing);
+	if (is_finalizing)
+		prepared->flags |= MEMTRACE_AT_EXIT;
+	prepared->time_ns = session_moment(session);
+}
+
+/* The session may have begun because of it, and so later; whether the program's code had ended then, nobody knows. */
+static void prepare_told(struct session *session, const struct record *record, struct prepared *prepared)
+{
+	prepared->thread = record->is_of_other ? 0 : thread_id(session);
+	prepared->time_ns = record->at_ns > session->start_ns ? record->at_ns - session->start_ns : 0;
+}
+
 static inline uint64_t record_in(struct session *session, const struct record *record)
 {
-	struct prepared prepared = { .flags = record->flags, .thread = thread_id(session) };
-	bool is_finalizing;
-	prepared.stack = intern_stack(session, record->frame, wants_native(session, record), &is_finalizing);
-	if (is_finalizing)
-		prepared.flags |= MEMTRACE_AT_EXIT;
-	prepared.time_ns = session_moment(session);
+	struct prepared prepared = { .flags = record->flags };
+	if (record->at_ns)
+		prepare_told(session, record, &prepared);
+	else
+		prepare(session, record, &prepared);
 	uint64_t ticket = take_ticket(session);
 	if (ticket == NO_TICKET)
 		return ticket;
@@ -140,7 +156,8 @@ static inline uint64_t record_in(struct session *session, const struct record *r
 static bool starts_session(enum memtrace_what what)
 {
 	return what == MEMTRACE_ALLOC || what == MEMTRACE_OOM || what == MEMTRACE_FAILED || what == MEMTRACE_RESERVE ||
-	       what == MEMTRACE_BLOCK_ALLOC || what == MEMTRACE_BLOCK_OOM || what == MEMTRACE_POOL_CREATE;
+	       what == MEMTRACE_BLOCK_ALLOC || what == MEMTRACE_BLOCK_OOM || what == MEMTRACE_POOL_CREATE ||
+	       what == MEMTRACE_WITNESS_ALLOC;
 }
 
 /* On entry the thread becomes busy: what a signal handler allocates meanwhile goes unrecorded, counted as lost. */
@@ -244,6 +261,13 @@ void record_early_blinds(struct session *session)
 {
 	for (unsigned i = 0; i < 3; i++)
 		*blind_counter(session->writer.live, i) += early_blind[i];
+}
+
+void record_lost(uint64_t lost)
+{
+	struct session *session = session_current();
+	if (session && lost)
+		__atomic_fetch_add(&session->writer.live->lost, lost, __ATOMIC_RELAXED);
 }
 
 void record_loader_changed(void)

@@ -26,6 +26,8 @@ struct record {
 	uint64_t extra;
 	uint64_t stream;
 	const void *frame; /* of the hooked function (__builtin_frame_address(0)): where the native part begins */
+	uint64_t at_ns;    /* CLOCK_MONOTONIC of something that is told later, which has no stack; 0: it is now */
+	bool is_of_other;  /* with at_ns: by which thread is not known */
 };
 
 /* Records one event of the calling thread: stack, thread, time, ticket. Starts the session when this is the
@@ -46,6 +48,15 @@ void record_device_uuid(unsigned ordinal, const void *uuid); /* 16 bytes */
 /* The id of a text among the trace's definitions, for the `extra` of an event; 0: nothing is being recorded yet, or
  * there is no room. */
 uint32_t record_text(const char *text);
+
+/* Something that a reader of reports should know, in parts that end with NULL: a notice in the trace, ALOUD on stderr
+ * too. Before the session it is kept for its start (four of them); of AT_ONCE there may be none, it is only said. */
+enum record_volume { RECORD_QUIET, RECORD_ALOUD, RECORD_AT_ONCE };
+void record_notice(enum record_volume, const char *first, ...) __attribute__((sentinel));
+/* A fact about the recording that is known before it begins. `text` must stay. */
+void record_fact(enum memtrace_info, const char *text);
+/* Events that are known to be missing: counted as lost. */
+void record_lost(uint64_t count);
 
 /* Something may have escaped: counted in the trace's live page and reported as a blind spot. */
 enum record_blind { RECORD_BLIND_LOOKUP, RECORD_BLIND_DEEPBIND, RECORD_BLIND_DLMOPEN };

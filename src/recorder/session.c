@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "recorder/device.h"
 #include "recorder/notes.h"
+#include "recorder/notice.h"
 #include "recorder/nvml.h"
 #include "recorder/python.h"
 #include "recorder/record.h"
@@ -176,6 +177,7 @@ static struct session *session_start(void)
 	device_define_all(session);
 	record_early_blinds(session);
 	watch_exit();
+	notice_tell_early(session);
 	dump_start(session);
 	say_more("process %d is recorded in %s.mtrace, by %s", (int)getpid(), session->base,
 		 session->dump.is_threaded ? "a thread of its own" : "the threads that allocate: no other could be started");

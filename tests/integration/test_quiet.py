@@ -25,6 +25,7 @@ LIBC = {
     "what the process is": "getauxval getcwd getenv gethostname getpid syscall",
     "the status that exit was called with": "on_exit",
     "time": "clock_gettime nanosleep time",
+    "the end of CUPTI's part; a child has none": "__cxa_atexit",
     "the dump thread": """
         prctl pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
         pthread_attr_setstacksize pthread_create sched_getaffinity sched_setaffinity sched_yield""",
