@@ -16,7 +16,7 @@ enum { OPTION_JSON, OPTION_BY, OPTION_FULL, OPTION_LIMIT, OPTION_LINES, OPTION_D
 
 static const struct option_row options[] = {
 	[OPTION_JSON] = {"json", NULL, "one JSON object a trace"},
-	[OPTION_BY] = {"by", "line|stack|owner", "the memory at the peak, by one of these"},
+	[OPTION_BY] = {"by", "WHAT", "the peak by line, stack, op, module, category or owner"},
 	[OPTION_FULL] = {"full", NULL, "all rows, all frames of a stack, and all about every OOM"},
 	[OPTION_LIMIT] = {"limit", "N", "at most N rows of a table (20)"},
 	[OPTION_LINES] = OPTION_ROW_LINES,
@@ -97,7 +97,8 @@ static int report(const char *path, const void *context)
 static bool parse_by(const char *word, enum by_kind *by)
 {
 	static const char *const names[] = {
-		[BY_LINE] = "line", [BY_STACK] = "stack", [BY_OWNER] = "owner"};
+		[BY_LINE] = "line", [BY_STACK] = "stack",   [BY_OWNER] = "owner",
+		[BY_OP] = "op",     [BY_MODULE] = "module", [BY_CATEGORY] = "category"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		if (!strcmp(word, names[i])) {
 			*by = (enum by_kind)i;
@@ -128,7 +129,7 @@ static int run(const struct arguments *arguments)
 		.debuginfod = arguments->options[OPTION_DEBUGINFOD],
 	};
 	if (choice.has_by && !parse_by(arguments->options[OPTION_BY], &choice.by))
-		return options_wrong(&verb_report, "--by is line, stack or owner, not %s",
+		return options_wrong(&verb_report, "--by is line, stack, op, module, category or owner, not %s",
 				     arguments->options[OPTION_BY]);
 	if (choice.has_limit && !options_number(arguments->options[OPTION_LIMIT], &choice.limit))
 		return options_wrong(&verb_report, "--limit is a number of rows, not %s",

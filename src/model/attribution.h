@@ -84,6 +84,7 @@ struct model_step {
 	uint64_t backwards; /* more than one: gradient accumulation, or several losses */
 	uint64_t peak_bytes;
 	enum model_phase peak_phase;
+	uint64_t phase_peak_bytes[MODEL_PHASE_COUNT]; /* the same of each phase alone, 0: nothing was allocated in it */
 	struct model_moment after[MODEL_MOMENT_COUNT]; /* of several forwards and backwards the last */
 };
 

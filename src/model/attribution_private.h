@@ -207,6 +207,7 @@ struct step_moment {
 
 struct step_record {
 	uint64_t step, begin_ns, end_ns, end_sequence, peak_bytes;
+	uint64_t phase_peak_bytes[MODEL_PHASE_COUNT];
 	uint32_t backwards;
 	uint8_t loop, slot, peak_phase;
 	bool is_open;

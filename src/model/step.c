@@ -73,6 +73,8 @@ void step_note_event(struct model *m, struct loop *loop, struct device *d, const
 	d->has_phases = loop->main != 0;
 	d->step = m->attribution->has_trained ? loop->steps + 1 : 0;
 	d->phase = (uint8_t)phase_of(m, loop, e->thread);
+	if (record && bytes > record->phase_peak_bytes[d->phase])
+		record->phase_peak_bytes[d->phase] = bytes;
 	if (!record || bytes <= record->peak_bytes)
 		return;
 	record->peak_bytes = bytes;
@@ -219,6 +221,7 @@ static void describe(const struct model *m, const struct step_record *record, st
 		.peak_bytes = record->peak_bytes,
 		.peak_phase = record->peak_phase,
 	};
+	memcpy(shown->phase_peak_bytes, record->phase_peak_bytes, sizeof shown->phase_peak_bytes);
 	for (unsigned i = 0; i < MODEL_MOMENT_COUNT; i++)
 		describe_moment(m, &record->after[i], &shown->after[i]);
 }

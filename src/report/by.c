@@ -1,8 +1,10 @@
 /* `memtrace report --by …`: one table a device. Owns its headings and the table by stack and by
- * owner; the one by line is sites.c. Must never leave out rows without saying how many. */
+ * owner; the one by line is sites.c, those by a name by_name.c. Must never leave out rows without saying how many. */
 #include "report/by.h"
 
 #include "base/units.h"
+#include "report/by_name.h"
+#include "report/category.h"
 #include "report/devices.h"
 #include "report/layout.h"
 #include "report/owner.h"
@@ -32,7 +34,10 @@ static void print_lines(struct text *out, const struct model *model, const struc
 			struct composition of, bool ascii, size_t limit)
 {
 	struct sites sites = sites_collect(model, defs, of);
-	struct sites_style style = {.limit = limit, .ascii = ascii, .heading = "By line"};
+	struct sites_style style = {.limit = limit,
+				    .ascii = ascii,
+				    .has_categories = category_is_any_known(model, of.index),
+				    .heading = "By line"};
 	sites_print(out, defs, &sites, &style);
 	sites_release(&sites);
 }
@@ -47,8 +52,11 @@ static void print_stacks(struct text *out, const struct model *model, const stru
 	for (size_t i = 0; i < shown; i++) {
 		text_add(out, "  ");
 		text_add_size(out, rows[i].bytes);
-		text_printf(out, ", blocks: %llu, stack %u\n", (unsigned long long)rows[i].count,
+		text_printf(out, ", blocks: %llu, stack %u", (unsigned long long)rows[i].count,
 			    rows[i].stack);
+		if (rows[i].category != MODEL_UNKNOWN)
+			text_printf(out, ", %s", category_title(rows[i].category));
+		text_add_char(out, '\n');
 		stacks_print(out, defs, rows[i].stack, &style->stacks);
 	}
 	if (shown < count)
@@ -98,6 +106,8 @@ void by_print(struct text *out, const struct model *model, const struct defs *de
 			print_lines(out, model, defs, of, facts->ascii, style->limit);
 		else if (style->kind == BY_STACK)
 			print_stacks(out, model, defs, of, style);
+		else if (style->kind != BY_OWNER)
+			by_name_print(out, model, defs, of, style->kind, style->limit);
 		else
 			print_owners(out, model, device->ordinal, style->limit);
 		text_add_char(out, '\n');

@@ -1,4 +1,4 @@
-/* `memtrace report --by line|stack|owner`: the memory at the peak of each device, by one criterion.
+/* `memtrace report --by line|stack|owner|op|module|category`: the memory at the peak of each device, by one criterion.
  */
 #ifndef MT_REPORT_BY_H
 #define MT_REPORT_BY_H
@@ -9,7 +9,7 @@
 #include "report/stacks.h"
 #include "trace/defs.h"
 
-enum by_kind { BY_LINE, BY_STACK, BY_OWNER };
+enum by_kind { BY_LINE, BY_STACK, BY_OWNER, BY_OP, BY_MODULE, BY_CATEGORY };
 
 struct by_style {
 	enum by_kind kind;

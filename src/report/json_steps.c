@@ -1,6 +1,7 @@
 /* `memtrace report --json`: "steps". Owns their keys. Must never give a figure for a phase that a step
  * did not have: null. */
 #include "report/json.h"
+#include "report/step_table.h"
 
 static void add_moment(struct json *json, const char *key, const struct model_moment *moment)
 {
@@ -15,7 +16,27 @@ static void add_moment_categories(struct json *json, const char *key, const stru
 		json_null(json, key);
 }
 
-static void add_step(struct json *json, const struct model_step *step)
+/* What stayed allocated after the step more than after the one before it. */
+static void add_change(struct json *json, const struct model *model, size_t index, const struct model_step *step)
+{
+	const struct model_moment *end = &step->after[MODEL_AFTER_OPTIMIZER], *begin;
+	struct model_step before;
+	if (!end->is_known || !step_table_before(model, index, &before) ||
+	    !(begin = &before.after[MODEL_AFTER_OPTIMIZER])->is_known)
+		json_null(json, "change_bytes");
+	else
+		json_signed(json, "change_bytes", (int64_t)(end->allocated_bytes - begin->allocated_bytes));
+}
+
+static void add_phases(struct json *json, const struct model_step *step)
+{
+	json_open(json, "phase_peaks", '{');
+	for (unsigned i = 0; i < MODEL_PHASE_COUNT; i++)
+		json_known(json, model_phase_name(i), step->phase_peak_bytes[i], step->phase_peak_bytes[i]);
+	json_close(json, '}');
+}
+
+static void add_step(struct json *json, const struct model *model, size_t index, const struct model_step *step)
 {
 	static const char *const names[MODEL_MOMENT_COUNT] = {"forward", "backward", "optimizer"};
 	json_open(json, NULL, '{');
@@ -36,6 +57,8 @@ static void add_step(struct json *json, const struct model_step *step)
 	json_close(json, '}');
 	json_unsigned(json, "peak_bytes", step->peak_bytes);
 	json_string(json, "peak_phase", model_phase_name(step->peak_phase));
+	add_phases(json, step);
+	add_change(json, model, index, step);
 	json_close(json, '}');
 }
 
@@ -46,7 +69,7 @@ void json_add_steps(struct json *json, const struct model *model)
 	model_step_totals(model, &totals);
 	json_open(json, "steps", '[');
 	for (size_t i = 0; totals.backwards && model_step(model, i, &step); i++)
-		add_step(json, &step);
+		add_step(json, model, i, &step);
 	json_close(json, ']');
 	json_open(json, "step_totals", '{');
 	json_unsigned(json, "steps", totals.steps);

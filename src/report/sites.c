@@ -5,11 +5,20 @@
 
 #include <string.h>
 
+#include "report/category.h"
 #include "report/layout.h"
 
-#define BYTES_COLUMN  69
-#define BLOCKS_COLUMN 78
-#define NAME_COLUMNS  58
+/* Where the columns end; with categories the others make room. */
+struct columns {
+	size_t name, bytes, blocks, category;
+};
+static const struct columns plain_columns = {58, 69, 78, 0};
+static const struct columns category_columns = {45, 54, 62, 64};
+
+static const struct columns *columns_of(const struct sites_style *style)
+{
+	return style->has_categories ? &category_columns : &plain_columns;
+}
 
 static size_t take_rows(const struct model *model, struct composition of, struct model_share *rows,
 			size_t capacity)
@@ -66,12 +75,13 @@ struct model_share *composition_shares(struct arena *arena, const struct model *
 /* Finds the site of a line by open addressing; `slots` holds row numbers + 1 and is never full.
  * Rows come largest first: the stack that makes a site is its largest. */
 static struct site *find_site(struct sites *sites, uint32_t *slots, size_t mask,
-			      const struct where *where, uint32_t stack)
+			      const struct where *where, const struct model_share *share)
 {
 	for (size_t at = where_hash(where) & mask;; at = (at + 1) & mask) {
 		if (!slots[at]) {
 			slots[at] = (uint32_t)++sites->count;
-			sites->rows[slots[at] - 1] = (struct site){.where = *where, .stack = stack};
+			sites->rows[slots[at] - 1] = (struct site){
+				.where = *where, .stack = share->stack, .category = share->category};
 		}
 		if (where_is_same(&sites->rows[slots[at] - 1].where, where))
 			return &sites->rows[slots[at] - 1];
@@ -136,8 +146,7 @@ static void group_rows(struct sites *sites, const struct defs *defs, const struc
 	sites->failed = !slots || !sites->rows;
 	for (size_t i = 0; i < count && !sites->failed; i++) {
 		struct where where = where_find(defs, rows[i].stack, 0);
-		add_share(find_site(sites, slots, slot_count - 1, &where, rows[i].stack), &where,
-			  &rows[i]);
+		add_share(find_site(sites, slots, slot_count - 1, &where, &rows[i]), &where, &rows[i]);
 		sites->bytes += rows[i].bytes;
 		sites->blocks += rows[i].count;
 	}
@@ -164,18 +173,41 @@ void sites_release(struct sites *sites)
 	*sites = (struct sites){0};
 }
 
-static void add_name(struct text *out, const struct defs *defs, const struct site *site, bool ascii)
+static void add_name(struct text *out, const struct defs *defs, const struct site *site,
+		     const struct sites_style *style)
 {
 	char buffer[512];
 	struct text name;
 	text_init_fixed(&name, buffer, sizeof buffer);
-	where_add(&name, defs, &site->where, ascii);
+	where_add(&name, defs, &site->where, style->ascii);
 	if (site->inner_count)
 		text_printf(&name, ", +%u more", site->inner_count);
-	layout_cut(out, &name, NAME_COLUMNS);
+	layout_cut(out, &name, columns_of(style)->name);
 }
 
-static void add_rest(struct text *out, const struct sites *sites, struct unit unit, size_t shown)
+static void add_figures(struct text *out, struct unit unit, uint64_t bytes, uint64_t blocks,
+			const struct columns *columns)
+{
+	layout_number(out, unit_round(unit, bytes), columns->bytes);
+	layout_number(out, blocks, columns->blocks);
+}
+
+static void add_row(struct text *out, const struct defs *defs, const struct site *site, struct unit unit,
+		    const struct sites_style *style)
+{
+	const struct columns *columns = columns_of(style);
+	text_add(out, "  ");
+	add_name(out, defs, site, style);
+	add_figures(out, unit, site->bytes, site->count, columns);
+	if (columns->category) {
+		text_pad_to(out, columns->category);
+		text_add(out, category_title(site->category));
+	}
+	text_add_char(out, '\n');
+}
+
+static void add_rest(struct text *out, const struct sites *sites, struct unit unit, size_t shown,
+		     const struct columns *columns)
 {
 	uint64_t bytes = sites->bytes, blocks = sites->blocks;
 	for (size_t i = 0; i < shown; i++) {
@@ -183,8 +215,19 @@ static void add_rest(struct text *out, const struct sites *sites, struct unit un
 		blocks -= sites->rows[i].count;
 	}
 	text_printf(out, "  %zu more", sites->count - shown);
-	layout_number(out, unit_round(unit, bytes), BYTES_COLUMN);
-	layout_number(out, blocks, BLOCKS_COLUMN);
+	add_figures(out, unit, bytes, blocks, columns);
+	text_add_char(out, '\n');
+}
+
+static void add_heading(struct text *out, struct unit unit, const struct sites_style *style)
+{
+	const struct columns *columns = columns_of(style);
+	layout_word(out, unit.name, columns->bytes);
+	layout_word(out, "blocks", columns->blocks);
+	if (columns->category) {
+		text_pad_to(out, columns->category);
+		text_add(out, "mostly");
+	}
 	text_add_char(out, '\n');
 }
 
@@ -198,16 +241,9 @@ void sites_print(struct text *out, const struct defs *defs, const struct sites *
 		text_add(out, ": not shown, there was no memory to sort it\n");
 		return;
 	}
-	layout_word(out, unit.name, BYTES_COLUMN);
-	layout_word(out, "blocks", BLOCKS_COLUMN);
-	text_add_char(out, '\n');
-	for (size_t i = 0; i < shown; i++) {
-		text_add(out, "  ");
-		add_name(out, defs, &sites->rows[i], style->ascii);
-		layout_number(out, unit_round(unit, sites->rows[i].bytes), BYTES_COLUMN);
-		layout_number(out, sites->rows[i].count, BLOCKS_COLUMN);
-		text_add_char(out, '\n');
-	}
+	add_heading(out, unit, style);
+	for (size_t i = 0; i < shown; i++)
+		add_row(out, defs, &sites->rows[i], unit, style);
 	if (shown < sites->count)
-		add_rest(out, sites, unit, shown);
+		add_rest(out, sites, unit, shown, columns_of(style));
 }

@@ -11,6 +11,7 @@ struct site {
 	struct where where; /* of its largest stack */
 	uint64_t bytes, count;
 	uint32_t stack;       /* that stack's id */
+	uint8_t category;     /* of that stack */
 	uint32_t inner_count; /* stacks whose innermost frame differs from where.inner */
 };
 
@@ -42,6 +43,7 @@ void sites_release(struct sites *);
 struct sites_style {
 	size_t limit; /* rows, 0: all */
 	bool ascii;
+	bool has_categories; /* a column with the category of most of a row */
 	const char *heading;
 };
 

@@ -1,16 +1,19 @@
 /* The summary at the end of a run: what peaked, where from, what the figures leave out, what to
  * type next. Owns the order of its parts and its first and last lines; the tables are devices.c,
- * sites.c and gaps.c. Must never print a part that is not known, nor use malloc, stdio or a locale:
+ * peak.c, sites.c, step_table.c and gaps.c. Must never print a part that is not known, nor use malloc, stdio or a locale:
  * it runs inside the traced program. */
 #include "report/summary.h"
 
 #include <string.h>
 
 #include "base/units.h"
+#include "report/category.h"
 #include "report/devices.h"
 #include "report/layout.h"
+#include "report/peak.h"
 #include "report/signals.h"
 #include "report/sites.h"
+#include "report/step_table.h"
 #include "report/untracked.h"
 #include "report/witness.h"
 
@@ -18,6 +21,7 @@
 #define SITES_SHOWN 8
 #define SITES_LEAST 3
 #define JUMPS_SHOWN 3
+#define STEP_ROWS   4
 
 void summary_add_program(struct text *out, const struct defs *defs, size_t columns)
 {
@@ -82,6 +86,15 @@ void summary_add_next(struct text *out, const char *verb, const struct summary_f
 	text_add_char(out, '\n');
 }
 
+static void add_steps_done(struct text *out, const struct model *model)
+{
+	struct model_step_totals totals;
+	model_step_totals(model, &totals);
+	if (totals.steps)
+		text_printf(out, "%'llu step%s in ", (unsigned long long)totals.steps,
+			    totals.steps == 1 ? "" : "s");
+}
+
 static void add_first_line(struct text *out, const struct model *model, const struct defs *defs,
 			   const struct summary_facts *facts)
 {
@@ -95,6 +108,7 @@ static void add_first_line(struct text *out, const struct model *model, const st
 		text_printf(&tail, "%.8s", rank);
 	}
 	text_add(&tail, ", ");
+	add_steps_done(&tail, model);
 	text_add_duration(&tail, facts->duration_ns);
 	text_add(&tail, ", ");
 	text_add_count(&tail, totals->block_events ? totals->block_events : totals->events);
@@ -117,27 +131,6 @@ static const struct model_device *highest_device(const struct model *model)
 	return highest;
 }
 
-static void add_peak_heading(struct text *out, const struct model *model, const struct defs *defs,
-			     const struct model_device *device, bool ascii)
-{
-	char buffer[512];
-	struct text place;
-	struct where where = where_find(defs, device->peak.stack, device->peak.thread);
-	text_add(out, "The peak");
-	if (model_device(model, 1)) {
-		text_add(out, " of ");
-		devices_add_ordinal(out, device->ordinal);
-	}
-	text_add(out, ": ");
-	text_add_size(out, device->peak.allocated_bytes);
-	text_add(out, " after ");
-	text_add_duration(out, device->peak.time_ns);
-	text_add(out, ", at ");
-	text_init_fixed(&place, buffer, sizeof buffer);
-	where_add(&place, defs, &where, ascii);
-	layout_last(out, &place);
-}
-
 /* What PyTorch had reserved at that moment and nobody used: the part that fragmentation and its
  * cache took. */
 static void add_fragmentation(struct text *out, const struct model_device *device)
@@ -154,21 +147,35 @@ static void add_fragmentation(struct text *out, const struct model_device *devic
 }
 
 static void add_peak(struct text *out, const struct model *model, const struct defs *defs,
-		     bool ascii, size_t limit)
+		     const struct model_device *device, bool ascii)
 {
-	const struct model_device *device = highest_device(model);
-	if (!device || !device->peak.allocated_bytes)
-		return;
-	struct sites sites =
-		sites_collect(model, defs, (struct composition){COMPOSITION_PEAK, device->ordinal});
-	struct sites_style style = {
-		.limit = limit, .ascii = ascii, .heading = "Where it was allocated"};
-	add_peak_heading(out, model, defs, device, ascii);
+	peak_print_heading(out, model, defs, device, ascii);
+	peak_print_categories(out, model, device, ascii);
 	add_fragmentation(out, device);
 	text_add_char(out, '\n');
+}
+
+static void add_sites(struct text *out, const struct model *model, const struct defs *defs,
+		      const struct model_device *device, bool ascii, size_t limit)
+{
+	struct sites sites =
+		sites_collect(model, defs, (struct composition){COMPOSITION_PEAK, device->ordinal});
+	struct sites_style style = {.limit = limit,
+				    .ascii = ascii,
+				    .has_categories = category_is_any_known(model, device->ordinal),
+				    .heading = "Where it was allocated"};
 	sites_print(out, defs, &sites, &style);
 	text_add_char(out, '\n');
 	sites_release(&sites);
+}
+
+static void add_steps(struct text *out, const struct model *model, const struct model_device *device)
+{
+	const struct step_table_style style = {.device = device->ordinal, .limit = STEP_ROWS};
+	if (step_table_print(out, model, &style)) {
+		peak_print_formula(out, model, device);
+		text_add_char(out, '\n');
+	}
 }
 
 static void add_oom(struct text *out, const struct defs *defs, const struct model_oom *oom,
@@ -217,16 +224,34 @@ static size_t count_lines(const struct text *text)
 
 /* Rows of the table of lines, so that the whole has LINES_MAX: fewer when much else is to be said.
  */
-static size_t fit_sites(const struct text *out, const struct text *tail)
+static size_t fit_sites(size_t lines)
 {
-	size_t others = count_lines(out) + count_lines(tail) + 8;
+	size_t others = lines + 6; /* the table's own, blank ones, and the last two */
 	if (others + SITES_SHOWN <= LINES_MAX)
 		return SITES_SHOWN;
 	return others + SITES_LEAST <= LINES_MAX ? LINES_MAX - others : SITES_LEAST;
 }
 
+/* All about the highest peak; the table of lines takes what room is left. */
+static void add_device(struct text *out, const struct model *model, const struct defs *defs,
+		       const struct summary_facts *facts, size_t tail_lines, const size_t *limit)
+{
+	const struct model_device *device = highest_device(model);
+	struct text steps;
+	if (!device || !device->peak.allocated_bytes)
+		return;
+	text_init(&steps);
+	add_steps(&steps, model, device);
+	add_peak(out, model, defs, device, facts->ascii);
+	add_sites(out, model, defs, device, facts->ascii,
+		  limit ? *limit : fit_sites(count_lines(out) + count_lines(&steps) + tail_lines));
+	text_add_bytes(out, steps.data, steps.used_bytes);
+	out->failed |= steps.failed;
+	text_release(&steps);
+}
+
 static void print(struct text *out, const struct model *model, const struct defs *defs,
-		  const struct summary_facts *facts, bool has_limit, size_t limit)
+		  const struct summary_facts *facts, const size_t *limit)
 {
 	struct text tail;
 	text_init(&tail);
@@ -235,9 +260,9 @@ static void print(struct text *out, const struct model *model, const struct defs
 	add_troubles(&tail, model, defs, facts->ascii);
 	witness_add_line(&tail, model);
 	summary_add_gaps(&tail, model, defs, facts);
-	untracked_add_jumps(&tail, model, defs, has_limit ? limit : JUMPS_SHOWN, has_limit,
+	untracked_add_jumps(&tail, model, defs, limit ? *limit : JUMPS_SHOWN, limit != NULL,
 			    facts->ascii);
-	add_peak(out, model, defs, facts->ascii, has_limit ? limit : fit_sites(out, &tail));
+	add_device(out, model, defs, facts, count_lines(&tail), limit);
 	text_add_bytes(out, tail.data, tail.used_bytes);
 	if (tail.used_bytes)
 		text_add_char(out, '\n');
@@ -250,11 +275,11 @@ static void print(struct text *out, const struct model *model, const struct defs
 void summary_print_limit(struct text *out, const struct model *model, const struct defs *defs,
 			 const struct summary_facts *facts, size_t limit)
 {
-	print(out, model, defs, facts, true, limit);
+	print(out, model, defs, facts, &limit);
 }
 
 void summary_print(struct text *out, const struct model *model, const struct defs *defs,
 		   const struct summary_facts *facts)
 {
-	print(out, model, defs, facts, false, 0);
+	print(out, model, defs, facts, NULL);
 }

@@ -16,8 +16,8 @@ import pytest
 import hand_trace
 import support
 
-VERBS = ("run", "report", "peak", "dump", "check", "help")
-READERS = ("report", "peak", "dump", "check")
+VERBS = ("run", "report", "steps", "peak", "dump", "check", "help")
+READERS = ("report", "steps", "peak", "dump", "check")
 
 
 def call(tool, *arguments, cwd=None, env=None, **more):
@@ -94,6 +94,8 @@ def test_version(tool):
         ("peak",),
         ("peak", "--limit", "24 bananas", "x"),
         ("peak", "--limit"),
+        ("steps",),
+        ("steps", "--device", "first", "x"),
         ("dump",),
         ("check",),
         ("run",),
@@ -173,7 +175,14 @@ def test_report_json_has_the_figures(tool, trace):
 
 @pytest.mark.parametrize(
     "criterion, expected",
-    [("line", "train.py:7 main"), ("stack", "      train.py:7 main\n"), ("owner", "the program")],
+    [
+        ("line", "train.py:7 main"),
+        ("stack", "      train.py:7 main\n"),
+        ("owner", "the program"),
+        ("op", "(no operator) "),
+        ("module", "(outside of modules) "),
+        ("category", "not known "),
+    ],
 )
 def test_report_by(tool, trace, criterion, expected):
     result = call(tool, "report", "--by", criterion, trace)

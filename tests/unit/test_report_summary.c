@@ -8,6 +8,7 @@
 
 #include "golden.h"
 #include "report/by.h"
+#include "report/step_table.h"
 #include "report/summary.h"
 #include "report_scene.h"
 
@@ -26,6 +27,51 @@ static void healthy_run_with_pytorch(void **state)
 	print();
 	assert_golden(&text, "summary_pytorch.txt");
 	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 40);
+}
+
+static struct model_moment moment(uint64_t mib)
+{
+	struct model_moment moment = {.is_known = true, .allocated_bytes = mib * MIB};
+	moment.categories.bytes[MODEL_PARAMETERS] = 475 * MIB;
+	moment.categories.bytes[MODEL_GRADIENTS] = 475 * MIB;
+	moment.categories.bytes[MODEL_OPTIMIZER_STATE] = 950 * MIB;
+	moment.categories.bytes[MODEL_ACTIVATIONS] = 3000 * MIB;
+	return moment;
+}
+
+static void add_step(uint64_t number, uint64_t mib)
+{
+	scene.model.steps[scene.model.step_count++] = (struct model_step){
+		.step = number,
+		.peak_bytes = (mib + 1464) * MIB,
+		.peak_phase = MODEL_PHASE_BACKWARD,
+		.after = {moment(mib), moment(mib / 2), moment(mib / 3)},
+	};
+	scene.model.step_totals = (struct model_step_totals){400, 400, 800};
+}
+
+/* Five runs of equal steps, and categories; then the same for those who ask for the steps alone. */
+static void training_run_is_told_by_category_and_step(void **state)
+{
+	static const uint64_t mib[] = {3000, 5110, 5111, 4000, 4500, 4600, 5110};
+	static const uint8_t categories[] = {MODEL_ACTIVATIONS, MODEL_ACTIVATIONS, MODEL_OPTIMIZER_STATE,
+					     MODEL_TEMPORARY,	MODEL_PARAMETERS,  MODEL_OTHER,
+					     MODEL_COMMUNICATION};
+	const struct step_table_style style = {.one_each = true, .has_change = true};
+	(void)state;
+	for (size_t i = 0; i < sizeof mib / sizeof *mib; i++) {
+		add_step(i + 1, mib[i]);
+		scene.model.at_peak.rows[i].category = categories[i];
+	}
+	scene.model.devices[0].peak.step = 2;
+	scene.model.devices[0].peak.phase = MODEL_PHASE_FORWARD;
+	scene.model.devices[0].peak.is_phase_known = true;
+	print();
+	size_t lines = text_lines(&text);
+	text_add(&text, "--\n");
+	step_table_print(&text, &scene.model, &style);
+	assert_golden(&text, "summary_training.txt");
+	assert_true(text_columns(&text) <= 80 && lines <= 40);
 }
 
 static void program_without_pytorch_is_shown_by_owner(void **state)
@@ -149,7 +195,7 @@ static void ascii_readers_get_ascii(void **state)
 		assert_true((unsigned char)text.data[i] < 0x80);
 }
 
-static void tables_by_line_stack_and_owner(void **state)
+static void tables_by_each_criterion(void **state)
 {
 	(void)state;
 	scene_finish(&scene);
@@ -159,6 +205,12 @@ static void tables_by_line_stack_and_owner(void **state)
 		 &(struct by_style){BY_STACK, 2, {0}});
 	by_print(&text, &scene.model, scene.defs, &scene.facts,
 		 &(struct by_style){BY_OWNER, 0, {0}});
+	by_print(&text, &scene.model, scene.defs, &scene.facts,
+		 &(struct by_style){BY_OP, 0, {0}});
+	by_print(&text, &scene.model, scene.defs, &scene.facts,
+		 &(struct by_style){BY_MODULE, 1, {0}});
+	by_print(&text, &scene.model, scene.defs, &scene.facts,
+		 &(struct by_style){BY_CATEGORY, 0, {0}});
 	assert_golden(&text, "by.txt");
 	assert_true(text_columns(&text) <= 80);
 }
@@ -185,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(healthy_run_with_pytorch),
+		TEST(training_run_is_told_by_category_and_step),
 		TEST(program_without_pytorch_is_shown_by_owner),
 		TEST(peaks_of_several_owners_are_added_only_if_they_coincide),
 		TEST(everything_that_can_be_wrong_is_said),
@@ -193,7 +246,7 @@ int main(void)
 		TEST(program_without_gpu_memory),
 		TEST(hostile_arguments_and_paths_are_harmless),
 		TEST(ascii_readers_get_ascii),
-		TEST(tables_by_line_stack_and_owner),
+		TEST(tables_by_each_criterion),
 	};
 	return cmocka_run_group_tests_name("report_summary", tests, NULL, NULL);
 }

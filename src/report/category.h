@@ -1,0 +1,34 @@
+/* Categories for people. Private to report/. */
+#ifndef MT_REPORT_CATEGORY_H
+#define MT_REPORT_CATEGORY_H
+
+#include "model/attribution.h"
+
+/* "optimizer state", "not known"; never NULL. */
+static inline const char *category_title(enum model_category category)
+{
+	switch (category) {
+	case MODEL_OPTIMIZER_STATE:
+		return "optimizer state";
+	case MODEL_WORKSPACE:
+		return "library space";
+	case MODEL_UNKNOWN:
+		return "not known";
+	default:
+		return model_category_name(category);
+	}
+}
+
+/* Is the category known of anything that was live at the peak? */
+static inline bool category_is_any_known(const struct model *model, unsigned ordinal)
+{
+	struct model_categories categories;
+	if (!model_categories_at_peak(model, ordinal, &categories))
+		return false;
+	for (unsigned i = 0; i < MODEL_CATEGORY_COUNT; i++)
+		if (i != MODEL_UNKNOWN && categories.bytes[i])
+			return true;
+	return false;
+}
+
+#endif

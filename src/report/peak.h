@@ -1,0 +1,29 @@
+/* The peak of a device in words: when, in which phase, at which line; what it was made of; and what
+ * the usual formula would have expected. Private to report/. */
+#ifndef MT_REPORT_PEAK_H
+#define MT_REPORT_PEAK_H
+
+#include "base/text.h"
+#include "model/model.h"
+#include "trace/defs.h"
+
+/* "The peak: 6574 MiB in step 2 of 400, backward, train.py:41 step" */
+void peak_print_heading(struct text *, const struct model *, const struct defs *,
+			const struct model_device *, bool ascii);
+/* A line for each category that is not empty, largest first; nothing if no category is known. */
+void peak_print_categories(struct text *, const struct model *, const struct model_device *, bool ascii);
+
+/* What the usual formula expects, with the factors of this run. */
+struct peak_formula {
+	uint64_t parameter_bytes;
+	uint64_t gradient_bytes, state_bytes; /* the most there was after a backward, after a step */
+	uint64_t activation_bytes;	      /* the most there was after a forward */
+	uint64_t expected_bytes;	      /* the sum */
+	unsigned parameter_width;	      /* bytes of a parameter that these factors suggest: 4, 2, 6 (with fp32 masters) */
+	bool is_width_sure;
+};
+/* False: there are no parameters, or no step was seen. */
+bool peak_formula_find(const struct model *, unsigned ordinal, struct peak_formula *);
+void peak_print_formula(struct text *, const struct model *, const struct model_device *);
+
+#endif
