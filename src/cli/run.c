@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/output_name.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_child.h"
@@ -48,9 +49,11 @@ static void add_folder(struct text *out, const char *folder)
 	text_add_char(out, '/');
 }
 
-/* A program that changes its folder must find the same place. */
-static int set_output(const char *output)
+/* A process that works in another folder must find the same place. */
+static int set_output(const char *asked)
 {
+	const char *before = getenv("MEMTRACE_OUTPUT");
+	const char *output = asked ? asked : before && *before ? before : OUTPUT_NAME_DEFAULT;
 	struct text whole;
 	char *folder = *output == '/' ? NULL : getcwd(NULL, 0);
 	text_init(&whole);
@@ -86,7 +89,7 @@ static int run(const struct arguments *arguments)
 	if (output && !*output)
 		return options_wrong(&verb_run, "--output is empty");
 	make_tree_id(tree);
-	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || (output && set_output(output)))
+	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || set_output(output))
 		return STATUS_CANNOT_RUN;
 	struct timespec begin;
 	clock_gettime(CLOCK_REALTIME, &begin);

@@ -3,8 +3,8 @@
  * own. */
 #include "cli/run_traces.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,23 +19,18 @@
 
 #define TRACES_MAX 1024
 
-/* The folder that traces are written to: that of the output template, up to its first placeholder.
- */
-static void find_folder(char folder[PATH_MAX])
+/* For glob(): all traces in the folder, or folders, that the output template names; run.c made it
+ * absolute. What name a process gave its trace there does not matter. */
+static void make_pattern(struct text *pattern)
 {
-	const char *output = getenv("MEMTRACE_OUTPUT");
-	size_t used = 0;
-	for (const char *at = output ? output : ""; *at && used < PATH_MAX - 1; at++) {
-		if (*at == '%' && *++at != '%')
-			break;
-		folder[used++] = *at;
+	const char *output = getenv("MEMTRACE_OUTPUT"), *slash = output ? strrchr(output, '/') : NULL;
+	for (const char *at = output; slash && at < slash; at++) {
+		bool is_placeholder = *at == '%' && *++at != '%';
+		if (!is_placeholder && strchr("*?[\\", *at))
+			text_add_char(pattern, '\\');
+		text_add_char(pattern, is_placeholder ? '*' : *at);
 	}
-	folder[used] = 0;
-	char *slash = strrchr(folder, '/');
-	if (slash)
-		slash[slash == folder] = 0;
-	else
-		strcpy(folder, ".");
+	text_add(pattern, "/*.mtrace*");
 }
 
 /* Cheap: one page of the file, before it is opened in earnest. */
@@ -82,33 +77,62 @@ static bool open_member(struct loaded *loaded, const char *path, const struct tr
 	return false;
 }
 
+struct member {
+	char *path;
+	unsigned long rank; /* ULONG_MAX without one: it stands last */
+};
+
 struct members {
-	char *paths[TRACES_MAX];
+	struct member list[TRACES_MAX];
 	size_t count;
 };
 
+static unsigned long rank_of(const struct loaded *loaded)
+{
+	const char *rank = defs_info(trace_defs(loaded->trace), MEMTRACE_INFO_RANK, 0);
+	return rank ? strtoul(rank, NULL, 10) : ULONG_MAX;
+}
+
+/* Below the working folder, its name is noise. */
+static const char *short_path(const char *path)
+{
+	char here[PATH_MAX];
+	size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
+	bool is_below = length && !strncmp(path, here, length) && path[length] == '/';
+	return is_below ? path + length + 1 : path;
+}
+
+static void add_member(struct members *members, const char *path, const struct tree *tree)
+{
+	struct loaded loaded;
+	if (!open_member(&loaded, path, tree))
+		return;
+	struct member *member = &members->list[members->count];
+	*member = (struct member){.path = strdup(path), .rank = rank_of(&loaded)};
+	members->count += member->path != NULL;
+	load_close(&loaded);
+}
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct member *first = a, *second = b;
+	if (first->rank != second->rank)
+		return first->rank < second->rank ? -1 : 1;
+	return strverscmp(first->path, second->path);
+}
+
 static void collect(struct members *members, const struct tree *tree)
 {
-	char folder[PATH_MAX], path[2 * PATH_MAX];
-	const struct dirent *entry;
-	struct loaded loaded;
-	find_folder(folder);
-	DIR *stream = opendir(folder);
-	while (stream && members->count < TRACES_MAX && (entry = readdir(stream))) {
-		if (!strstr(entry->d_name, ".mtrace"))
-			continue;
-		if (strcmp(folder, "."))
-			snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-		else
-			snprintf(path, sizeof path, "%s", entry->d_name);
-		if (!open_member(&loaded, path, tree))
-			continue;
-		load_close(&loaded);
-		members->paths[members->count] = strdup(path);
-		members->count += members->paths[members->count] != NULL;
-	}
-	if (stream)
-		closedir(stream);
+	struct text pattern;
+	glob_t found = {0};
+	text_init(&pattern);
+	make_pattern(&pattern);
+	if (!glob(text_string(&pattern), GLOB_NOSORT, NULL, &found))
+		for (size_t i = 0; i < found.gl_pathc && members->count < TRACES_MAX; i++)
+			add_member(members, short_path(found.gl_pathv[i]), tree);
+	globfree(&found);
+	text_release(&pattern);
+	qsort(members->list, members->count, sizeof *members->list, compare_members);
 }
 
 /* A process that closed its trace has printed its summary. */
@@ -168,7 +192,7 @@ static void print_table(const struct members *members, const struct tree *tree)
 	run_table_start(&table, &out, members->count);
 	for (size_t i = 0; i < members->count; i++) {
 		struct loaded loaded;
-		if (load_trace(&loaded, members->paths[i]))
+		if (load_trace(&loaded, members->list[i].path))
 			continue;
 		note_signal(&loaded, tree);
 		run_table_add(&table, loaded.model, trace_defs(loaded.trace), &loaded.facts);
@@ -179,21 +203,15 @@ static void print_table(const struct members *members, const struct tree *tree)
 	text_release(&out);
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-	return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
 bool traces_report(const struct tree *tree)
 {
 	static struct members members;
 	collect(&members, tree);
-	qsort(members.paths, members.count, sizeof *members.paths, compare_paths);
 	if (members.count == 1)
-		print_one(members.paths[0], tree);
+		print_one(members.list[0].path, tree);
 	else if (members.count)
 		print_table(&members, tree);
 	for (size_t i = 0; i < members.count; i++)
-		free(members.paths[i]);
+		free(members.list[i].path);
 	return members.count;
 }

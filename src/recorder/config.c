@@ -8,11 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/output_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "recorder/say.h"
 
-static const char output_default[] = "memtrace.%p";
+static const char output_default[] = OUTPUT_NAME_DEFAULT;
 
 #define CHOICES_MAX 5
 
@@ -128,7 +129,7 @@ const char *config_environment(const char *const *names)
 	return NULL;
 }
 
-static const char *const rank_names[] = { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", NULL };
+const char *const config_rank_names[] = { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", NULL };
 
 static void add_host(struct text *text)
 {
@@ -163,7 +164,7 @@ static char expand(struct text *text, const char *template)
 		const char *rank;
 		switch (*++at) {
 		case 'p': text_printf(text, "%d", (int)getpid()); break;
-		case 'r': rank = config_environment(rank_names); text_add(text, rank ? rank : "0"); break;
+		case 'r': rank = config_environment(config_rank_names); text_add(text, rank ? rank : "0"); break;
 		case 'h': add_host(text); break;
 		case 't': add_start_time(text); break;
 		case '%': text_add_char(text, '%'); break;

@@ -34,4 +34,7 @@ uint64_t config_early(size_t field);
 /* The value of the first of several environment names that is set and not empty, or NULL. */
 const char *config_environment(const char *const *names);
 
+/* How launchers name a process's place among its like, for config_environment(). */
+extern const char *const config_rank_names[];
+
 #endif

@@ -19,6 +19,7 @@
 #include "recorder/session.h"
 #include "report/facts.h"
 #include "report/oom.h"
+#include "report/run_table.h"
 #include "report/summary.h"
 #include "trace/defs.h"
 #include "trace/proc.h"
@@ -73,15 +74,17 @@ static void tell_arguments(struct session *session)
 		tell_argument(session, line + at, &hide_next);
 }
 
+#define NAMES(...) (const char *const[]){ __VA_ARGS__, NULL }
+
 static const struct fact {
 	enum memtrace_info info;
-	const char *names[6];
+	const char *const *names;
 } facts[] = {
-	{ MEMTRACE_INFO_RANK, { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", NULL } },
-	{ MEMTRACE_INFO_LOCAL_RANK, { "LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", NULL } },
-	{ MEMTRACE_INFO_WORLD_SIZE, { "WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL } },
-	{ MEMTRACE_INFO_ALLOC_CONF, { "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", NULL } },
-	{ MEMTRACE_INFO_TREE, { "MEMTRACE_TREE", NULL } },
+	{ MEMTRACE_INFO_RANK, config_rank_names },
+	{ MEMTRACE_INFO_LOCAL_RANK, NAMES("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK") },
+	{ MEMTRACE_INFO_WORLD_SIZE, NAMES("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE") },
+	{ MEMTRACE_INFO_ALLOC_CONF, NAMES("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF") },
+	{ MEMTRACE_INFO_TREE, NAMES("MEMTRACE_TREE") },
 };
 
 void notes_tell_process(struct session *session)
@@ -221,6 +224,13 @@ void notes_report_oom(struct session *session, size_t index)
 	text_release(&text);
 }
 
+/* Of many that do the same, one is enough on a screen: the others say a line. */
+static bool is_another_rank(const struct defs *defs)
+{
+	const char *rank = defs_info(defs, MEMTRACE_INFO_RANK, 0);
+	return rank && strcmp(rank, "0");
+}
+
 void notes_report_summary(struct session *session, enum memtrace_ended how, int status)
 {
 	char trace_path[CONFIG_PATH_BYTES + 32], path[CONFIG_PATH_BYTES + 32];
@@ -234,6 +244,10 @@ void notes_report_summary(struct session *session, enum memtrace_ended how, int 
 	text_init(&text);
 	summary_print(&text, session->dump.model, session->dump.defs, &facts);
 	save_text(&text, path);
+	if (is_another_rank(session->dump.defs)) {
+		text.used_bytes = 0;
+		run_line_print(&text, session->dump.model, session->dump.defs, &facts);
+	}
 	if (session->config.summary_on_stderr)
 		say_text(text.data, text.used_bytes);
 	text_release(&text);

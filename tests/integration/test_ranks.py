@@ -1,0 +1,86 @@
+"""Many processes of one program, as launchers start them: what each says, where its trace is, and
+the table that `memtrace run` prints of all."""
+
+import re
+
+import pytest
+
+import support
+import traced
+
+pytestmark = pytest.mark.usefixtures("library", "tool")
+
+RANKS = 3
+LEAVE = support.PROGRAMS / "leave"  # 3 allocations, 1 free, 4000 bytes live, exit status 3
+# In an order that is not that of the ranks; each works in a folder of its own.
+LAUNCHER = f"""
+for rank in 2 0 1; do
+    mkdir -p work$rank
+    (cd work$rank; RANK=$rank WORLD_SIZE={RANKS} exec {LEAVE} exit) &
+done
+wait
+"""
+
+
+def launch(folder, *options, **more):
+    env = traced.environment(folder, preload=False, **more)
+    env["MEMTRACE_OUTPUT"] = more.get("MEMTRACE_OUTPUT", "")
+    return support.run([support.TOOL, "run", *options, "sh", "-c", LAUNCHER], env, cwd=folder)
+
+
+def table(stderr):
+    """The rows of the table: a dictionary each."""
+    head, *rows = stderr.partition(" processes, peaks in MiB\n\n")[2].split("\n\n")[0].splitlines()
+    assert head.split()[:6] == ["rank", "pid", "program", "allocated", "reserved", "lost"]
+    pattern = (
+        r" *(?P<rank>\S+) +(?P<pid>\d+)  (?P<program>.{16}) +(?P<allocated>\d+) +(?P<reserved>\d+)"
+        r" +(?P<lost>\d+)  (?P<ended>\S.*?\S)  +(?P<trace>\S+)"
+    )
+    return [re.fullmatch(pattern, row).groupdict() for row in rows]
+
+
+def test_the_first_rank_prints_the_summary_and_the_others_a_line(tmp_path):
+    result = launch(tmp_path)
+    said, _, _ = result.stderr.partition("memtrace: 3 processes")
+    lines = re.findall(r"^memtrace: rank (\d): peak \d+ MiB allocated, .*; (\S+)$", said, re.M)
+    assert sorted(rank for rank, _ in lines) == ["1", "2"]
+    assert said.count("\nTrace: ") == 1 and said.count("\nNext: ") == 1
+
+
+def test_all_processes_of_a_tree_stand_in_a_table_by_rank(tmp_path):
+    rows = table(launch(tmp_path).stderr)
+    assert [row["rank"] for row in rows] == ["0", "1", "2"]
+    for row in rows:
+        assert (row["ended"], row["lost"]) == ("exit status 3", "0")
+        assert row["trace"] == f"memtrace.{row['pid']}.mtrace"
+        report = support.report(tmp_path / row["trace"])
+        assert str(report["program"]["rank"]) == row["rank"]
+        assert traced.figures(report) == (3, 1, 4000)
+
+
+def test_traces_in_folders_of_their_own_are_found(tmp_path):
+    for rank in range(RANKS):
+        (tmp_path / "[out]" / str(rank)).mkdir(parents=True)
+    rows = table(launch(tmp_path, "--output", "[out]/%r/run.%h").stderr)
+    assert [row["trace"].split("/")[:2] for row in rows] == [["[out]", str(r)] for r in range(RANKS)]
+
+
+def test_one_name_for_all_is_numbered(tmp_path):
+    rows = table(launch(tmp_path, MEMTRACE_OUTPUT="same").stderr)
+    assert {row["trace"] for row in rows} == {"same.mtrace", "same.2.mtrace", "same.3.mtrace"}
+
+
+def test_a_process_that_becomes_another_program_keeps_both_traces(tmp_path):
+    family = support.PROGRAMS / "family"
+    env = traced.environment(tmp_path, preload=False) | {"MEMTRACE_OUTPUT": "t.%p"}
+    result = support.run([support.TOOL, "run", family, "exec", LEAVE, "exit"], env, cwd=tmp_path)
+    first, second = table(result.stderr)
+    assert first["pid"] == second["pid"]
+    assert {row["trace"] for row in (first, second)} == {f"t.{first['pid']}{n}.mtrace" for n in ("", ".2")}
+
+
+def test_a_folder_that_cannot_be_written_costs_a_line(tmp_path):
+    (tmp_path / "a file").touch()
+    run = traced.run(tmp_path, "leave", "exit", MEMTRACE_OUTPUT=str(tmp_path / "a file" / "x"))
+    assert (run.status, run.stdout) == (3, "done\n")
+    assert run.stderr.startswith("memtrace: cannot write ") and run.stderr.count("\n") == 1
