@@ -1,5 +1,5 @@
-"""Small traces by hand, from include/memtrace/trace.h alone: all events lie in the ring, all
-definitions in the window, as a process leaves them that is killed at once."""
+"""Small traces by hand, from include/memtrace/trace.h alone: all definitions lie in the window, all
+events in the ring, as a process leaves them that is killed at once, or, if it ended, in the window."""
 
 import struct
 
@@ -15,7 +15,40 @@ CHUNKS = EVENTS + EVENTS_BYTES
 ALLOC, FREE, BLOCK_ALLOC, BLOCK_FREE, OOM = 1, 2, 9, 10, 12
 DEVICE, BLOCK = 1, 9
 ENDED = {"running": 0, "exit": 1, "_exit": 2, "quick_exit": 3}
+SLOT = "<QQQQQQIIBBBBi"
 INFO = {"argv": 1, "rank": 2, "cwd": 6, "framework": 7, "tree": 10, "notice": 11}
+
+
+def varint(number):
+    code = b""
+    while number > 0x7F:
+        code += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return code + bytes([number])
+
+
+def zigzag(number):
+    return (number << 1 ^ number >> 63) & (1 << 64) - 1
+
+
+def multiple(number):
+    """Bytes: multiples of 512 are shorter."""
+    return varint(number << 1 | 1 if number % 512 else number // 512 << 1)
+
+
+def row(index, slot, skipped, previous):
+    """One event with a head of its own."""
+    _, _, address, size, extra, stream, stack, thread, what, space, device, flags, status = slot
+    delta = address - previous
+    code = zigzag(delta) << 1 | 1 if delta % 512 else zigzag(delta // 512) << 1
+    return (
+        varint(index)
+        + bytes([what, space, device, flags | (0x80 if skipped else 0)])
+        + varint(thread) + varint(stream) + varint(zigzag(status))
+        + (varint(skipped) if skipped else b"")
+        + varint(stack) + varint(code) + multiple(size)
+        + (varint(zigzag(size - extra) + 1) if extra else b"\0")
+    )
 
 
 class HandTrace:
@@ -67,8 +100,8 @@ class HandTrace:
         ticket = len(self.slots)
         self.slots.append(
             struct.pack(
-                "<QQQQQQIIBBBBi",
-                ticket + 1, (ticket + 1) * 1_000_000, address, size, extra, stream, stack, 1,
+                SLOT,
+                ticket + 1, (ticket + 1) * 1_024_000, address, size, extra, stream, stack, 1,
                 what, space, device, 0, status,
             )
         )
@@ -85,6 +118,9 @@ class HandTrace:
     def live(self):
         page = bytearray(PAGE)
         struct.pack_into("<Q", page, 0, len(self.slots))
+        if ENDED[self.ended]:
+            struct.pack_into("<Q", page, 64, len(self.slots))
+            struct.pack_into("<Q", page, 96, len(self.unpublished))
         struct.pack_into("<Q", page, 128, self.lost)
         struct.pack_into(
             "<IiQi", page, 192, ENDED[self.ended], self.status if ENDED[self.ended] else -1,
@@ -92,14 +128,33 @@ class HandTrace:
         )
         return bytes(page)
 
-    def bytes(self):
-        ring = b"".join(
+    def ring(self):
+        return b"".join(
             bytes(64) if ticket in self.unpublished else slot
             for ticket, slot in enumerate(self.slots)
-        ).ljust(RING_SLOTS * 64, b"\0")
-        window = struct.pack("<IIQ", 1, 1, len(self.definitions)) + self.definitions
+        )
+
+    def window(self):
+        rows, times, count, expected, address, moment = b"", b"", 0, 0, 0, 0
+        for ticket, packed in enumerate(self.slots):
+            if ticket in self.unpublished:
+                continue
+            slot = struct.unpack(SLOT, packed)
+            rows += row(count, slot, ticket - expected, address)
+            times += varint(zigzag((slot[1] >> 10) - moment))
+            count, expected, address, moment = count + 1, ticket + 1, slot[2], slot[1] >> 10
+        head = struct.pack("<5Q", 0, count, len(rows), len(times), 0)
+        return (head + rows).ljust(PAGE, b"\0") + times
+
+    def bytes(self):
+        has_ended = bool(ENDED[self.ended])
+        definitions = struct.pack("<IIQ", 1, 1, len(self.definitions)) + self.definitions
         return (
-            self.header() + self.live() + ring + window.ljust(2 * HALF_BYTES, b"\0") + bytes(EVENTS_BYTES)
+            self.header()
+            + self.live()
+            + (b"" if has_ended else self.ring()).ljust(RING_SLOTS * 64, b"\0")
+            + definitions.ljust(2 * HALF_BYTES, b"\0")
+            + (self.window() if has_ended else b"").ljust(EVENTS_BYTES, b"\0")
         )
 
     def write(self, path):

@@ -159,7 +159,7 @@ def test_report_json_has_the_figures(tool, trace):
     assert reported["program"]["argv"] == ["/usr/bin/app", "--size=8"]
     assert reported["program"]["ended"] == "exit" and reported["program"]["status"] == 0
     assert reported["trace"]["events"] == 3 and reported["trace"]["complete"] is True
-    assert reported["steps"] is None and reported["findings"] is None and reported["ooms"] == []
+    assert reported["steps"] == [] and reported["findings"] is None and reported["ooms"] == []
     (device,) = reported["devices"]
     assert device["name"] == "Simulated A100" and device["total_bytes"] == 80 << 30
     assert device["allocated"]["peak_bytes"] == 8 << 20
@@ -248,7 +248,7 @@ def test_dump_json_has_a_line_an_event(tool, trace):
     assert [line["seq"] for line in lines] == [0, 1, 2]
     assert [line["what"] for line in lines] == ["alloc", "alloc", "free"]
     assert lines[0] == {
-        "seq": 0, "time_ns": 1_000_000, "thread": 1, "tid": 4242, "what": "alloc", "space": "device",
+        "seq": 0, "time_ns": 1_024_000, "thread": 1, "tid": 4242, "what": "alloc", "space": "device",
         "device": 0, "stream": None, "addr": 0x7F0000000000, "bytes": 3 << 20, "asked": None,
         "status": 0, "owner": "program", "stack": 1, "category": None,
     }
