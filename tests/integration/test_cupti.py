@@ -156,8 +156,9 @@ def test_a_program_that_is_killed_leaves_what_the_driver_told_before(
     process.wait()
     events = support.dump(trace)
     assert len(events) > 1000
+    # Later ones may be lost, and counted, where the program outruns the dump thread.
     assert [event["what"] for event in events[:1000]] == ["alloc", "free"] * 500
-    assert traced.balance(support.report(trace)) == traced.SOUND
+    assert len({event["addr"] for event in events[:1000]}) == 1
 
 
 def test_a_preloaded_library_that_the_driver_opens_too_records_once(
