@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import support
+import warm_torch
 
 sys.path.insert(0, str(support.ROOT / "tests" / "attribution"))
 
@@ -60,7 +61,7 @@ def bound(name, torch):
 
 
 def is_installed(library):
-    return importlib.util.find_spec(library) or (runner.LIBRARIES / library).is_dir()
+    return importlib.util.find_spec(library) or (warm_torch.LIBRARIES / library).is_dir()
 
 
 @pytest.mark.parametrize("name,torch", chosen())

@@ -5,13 +5,16 @@ them), timeout_s; what the program prints goes to FOLDER/output. The answer is i
 line on stdout.
 """
 
+import gc
 import json
 import os
 import signal
 import sys
 
 import torch  # noqa: F401
+import torch._dynamo  # noqa: F401  # every optimizer of PyTorch 2 imports it
 
+gc.freeze()  # what is imported is not searched when a program ends
 this_program = None
 for line in sys.stdin:
     request = json.loads(line)
@@ -29,6 +32,7 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 if this_program:
+    __file__ = this_program
     sys.argv = [this_program]
     sys.path.append(request["libraries"])
     sys.path[0] = os.path.dirname(this_program)

@@ -1,0 +1,19 @@
+# env: SIMGPU_MEMORY=2GiB
+# expect: oom fragmentation private_pool
+"""A CUDA graph for each length of text, each with a pool of its own for its intermediates."""
+
+from scene import GPU, REPAIRED, Mlp, torch
+
+model = Mlp(1024, 4)
+shared = torch.cuda.graph_pool_handle() if REPAIRED else None
+graphs = {}
+with torch.no_grad():
+    model(torch.zeros(16, 1024, device=GPU))
+    for length in range(8192, 1024, -256):
+        static = torch.zeros(length, 1024, device=GPU)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=shared):
+            hidden = model(static)
+            score = hidden.sum()
+            del hidden
+        graphs[length] = graph, static, score

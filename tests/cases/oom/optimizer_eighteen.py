@@ -1,0 +1,16 @@
+# env: SIMGPU_MEMORY=2GiB
+# expect: oom too_big
+"""Mixed precision by hand: 18 bytes for each parameter."""
+
+from scene import GPU, REPAIRED, Mlp, batch, torch
+
+model = Mlp(2048 if REPAIRED else 4096, 8).to(GPU, torch.bfloat16)
+masters = [p.detach().float() for p in model.parameters()]
+optimizer = torch.optim.Adam(masters, foreach=False)
+for _ in range(2):
+    x = batch(16, model.layers[0].in_features).bfloat16()
+    model(x).sum().backward()
+    for master, p in zip(masters, model.parameters()):
+        master.grad = p.grad.float()
+    optimizer.step()
+    model.zero_grad()

@@ -1,0 +1,11 @@
+# env: SIMGPU_MEMORY=4GiB SIMGPU_OTHERS=3000MiB SIMGPU_NVML=nopids
+# repaired-env: SIMGPU_OTHERS=0
+# expect: oom other_process
+"""Somebody else is on the card, and NVML shows no processes, as in a container."""
+
+from scene import Mlp, batch, step, torch
+
+model = Mlp(1024, 8)
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(3):
+    step(optimizer, model(batch(32768, 1024)).square().mean())

@@ -1,0 +1,90 @@
+"""Shared by the programs that run out of memory, or nearly. Sized for a small simulated card.
+
+The first line of a program may name its environment (`# env: NAME=VALUE ...`); `# repaired-env:`
+what is different when it is repaired, `# torch:` the only versions that it is for. REPAIRED=1 runs
+the program with its fault mended. `# expect:` says what must be said of it: `oom CAUSE [KIND]` or
+`finding CAUSE [KIND]`, with `or CAUSE [KIND]` where the two are one thing in other words; or
+`nothing`. `# why:` names a figure of the verdict's evidence and its least value in MiB; `# never:`
+words that no advice may have, since the program does so already.
+At the end PyTorch's own counters go to stderr, also after an exception.
+"""
+
+import atexit
+import gc
+import io
+import json
+import os
+import sys
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+__all__ = ["BYTES", "GPU", "MIB", "REPAIRED", "Attention", "F", "Mlp", "batch", "checkpoint"]
+__all__ += ["gc", "nn", "step", "torch"]
+
+MIB = 1 << 20
+GPU = "cuda"
+BYTES = {"dtype": torch.uint8, "device": GPU}
+REPAIRED = os.environ.get("REPAIRED") == "1"
+
+
+class Mlp(nn.Module):
+    """`layers` linear layers of width x width, each followed by a ReLU."""
+
+    def __init__(self, width=512, layers=4, device=GPU):
+        super().__init__()
+        sizes = [width] * layers
+        self.layers = nn.ModuleList(nn.Linear(size, size, device=device) for size in sizes)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = F.relu(layer(x))
+        return x
+
+
+class Attention(nn.Module):
+    """One head whose matrix of scores is really allocated."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        self.qkv = nn.Linear(width, 3 * width)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        return (q @ k.transpose(-1, -2)).softmax(-1) @ v
+
+
+def batch(rows, width=512):
+    """A batch on the GPU as a loader would bring it; of any values, since kernels do nothing."""
+    return torch.empty(rows, width).to(GPU)
+
+
+def checkpoint(width, layers):
+    """A file in memory with the weights of an Mlp, saved by a process that has no GPU."""
+    file = io.BytesIO()
+    torch.save(Mlp(width, layers, "meta").to_empty(device="cpu").state_dict(), file)
+    file.seek(0)
+    return file
+
+
+def step(optimizer, loss):
+    """The end of a training step."""
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+
+
+def tell_counters():
+    counted = {}
+    if torch.cuda.is_initialized():
+        stats = torch.cuda.memory_stats()
+        for name in ("num_ooms", "num_alloc_retries"):
+            counted[name] = stats.get(name, 0)
+        for name in ("allocated", "reserved", "inactive_split"):
+            counted[name] = stats.get(f"{name}_bytes.all.current", 0)
+            counted[f"{name}_peak"] = stats.get(f"{name}_bytes.all.peak", 0)
+    print("COUNTERS", json.dumps(counted), file=sys.stderr, flush=True)
+
+
+atexit.register(tell_counters)
