@@ -74,6 +74,8 @@ struct tombstone { /* of a freed block whose label is still open: 32 bytes */
 
 /* The block's bytes move, now and in everything recorded since it was born. */
 void relabel(struct model *, struct block *, enum label);
+/* A place for one more, first in no chain; 0: there is none. */
+uint32_t tombstone_take_place(struct model *);
 /* Of a block that goes now, if anything recorded holds it. */
 void tombstone_add(struct model *, uint32_t *chain, const struct block *, uint64_t died);
 /* Empties the chain; all of it becomes `to`. LABEL_COUNT: stays as it is. */
@@ -98,6 +100,7 @@ struct sizes {
 
 struct size_entry *size_find(struct model *, uint64_t bytes); /* NULL: none */
 struct size_entry *size_get(struct model *, uint64_t bytes);  /* never NULL */
+bool sizes_are_full(const struct model *);
 void size_add_parameter(struct model *, uint64_t bytes, int32_t by);
 
 /* ---------- phase.c ---------- */
@@ -110,6 +113,7 @@ struct call { /* of a module: its blocks are held by a graph */
 	uint32_t left; /* that are alive */
 	bool is_used;  /* one was freed by a backward */
 	uint32_t tombstones;
+	uint32_t saved; /* its number while the model is saved, else 0 */
 };
 
 struct stepper { /* a thread inside Optimizer.step */
@@ -219,6 +223,8 @@ struct steps {
 	uint64_t count;		     /* ever */
 };
 
+/* Record of place 0, 1, 2 … of those kept, made when `steps.count` covers it; NULL: there is none. */
+struct step_record *step_kept(struct model *, uint64_t place);
 void step_note_moment(struct model *, struct loop *, enum model_moment_kind, const struct event *);
 void step_end(struct model *, struct loop *, const struct event *);
 void step_note_event(struct model *, struct loop *, struct device *, const struct event *);

@@ -5,11 +5,21 @@
 
 #include "model/model_private.h"
 
-static struct block *find_block(const struct model *m, uint64_t address)
+struct block *block_find(const struct model *m, uint64_t address)
 {
 	struct block *block;
 	TABLE_FIND(m->blocks, &address, block);
 	return block;
+}
+
+struct block *block_restore(struct model *m, uint64_t address)
+{
+	struct block *block = block_find(m, address) ? NULL : model_new(m, sizeof *block);
+	if (!block)
+		return NULL;
+	block->address = address;
+	TABLE_ADD(m->blocks, address, block);
+	return m->failed ? NULL : block;
 }
 
 static void count_block(struct model *m, struct device *d, const struct block *block,
@@ -65,7 +75,7 @@ void block_note_alloc(struct model *m, const struct event *e)
 	if (!d)
 		return;
 	device_has_blocks(d);
-	struct block *old = find_block(m, e->address);
+	struct block *old = block_find(m, e->address);
 	if (old) {
 		m->totals.double_allocations++;
 		remove_block(m, old, e);
@@ -79,7 +89,7 @@ void block_note_alloc(struct model *m, const struct event *e)
 
 void block_note_free(struct model *m, const struct event *e)
 {
-	struct block *block = find_block(m, e->address);
+	struct block *block = block_find(m, e->address);
 	if (block) {
 		remove_block(m, block, e);
 	} else {
@@ -92,14 +102,14 @@ void block_note_free(struct model *m, const struct event *e)
 /* From the host; to any other address it says nothing. */
 void block_note_copy(struct model *m, const struct event *e)
 {
-	struct block *block = find_block(m, e->address);
+	struct block *block = block_find(m, e->address);
 	if (block)
 		classify_copy(m, block);
 }
 
 bool model_block_stream(const struct model *m, uint64_t address, uint64_t *stream)
 {
-	const struct block *block = find_block(m, address);
+	const struct block *block = block_find(m, address);
 	if (block)
 		*stream = block->stream;
 	return block != NULL;

@@ -3,6 +3,8 @@
  * changes for the first time after it. So an event costs O(1), however often the sum rises, and the
  * rows at the peak are exact. A share that has not changed since stands at its peak value. Must
  * never change a share without touch_share(). */
+#include <errno.h>
+
 #include "model/model_private.h"
 
 /* UINT32_MAX: out of memory. */
@@ -16,6 +18,20 @@ static uint32_t share_create(struct model *m, struct composition *c, uint32_t st
 	share->next = c->index_of_stack[stack];
 	c->index_of_stack[stack] = c->share_count;
 	return c->share_count - 1;
+}
+
+int composition_restore(struct model *m, struct composition *c, const struct share *saved)
+{
+	if (saved->stack >= c->stack_capacity &&
+	    model_grow(m, &c->index_of_stack, &c->stack_capacity, saved->stack, sizeof *c->index_of_stack))
+		return -ENOMEM;
+	uint32_t index = share_create(m, c, saved->stack, saved->label);
+	if (index == UINT32_MAX)
+		return -ENOMEM;
+	uint32_t next = c->shares[index].next;
+	c->shares[index] = *saved;
+	c->shares[index].next = next;
+	return 0;
 }
 
 static uint32_t share_of(struct model *m, struct composition *c, uint32_t stack, uint8_t label)
@@ -114,6 +130,14 @@ void composition_revoke(struct composition *c, const void *memory)
 
 /* ---------- snapshots ---------- */
 
+static void snapshot_link(struct model *m, struct snapshot *snapshot)
+{
+	snapshot->next = m->snapshots;
+	if (m->snapshots)
+		m->snapshots->before = snapshot;
+	m->snapshots = snapshot;
+}
+
 void composition_snapshot(struct model *m, const struct composition *c, uint64_t sequence,
 			  struct snapshot *snapshot)
 {
@@ -124,13 +148,18 @@ void composition_snapshot(struct model *m, const struct composition *c, uint64_t
 	snapshot->count = c->share_count;
 	for (uint32_t i = 0; i < c->share_count; i++)
 		snapshot->rows[i] = (struct snapshot_row){c->shares[i].bytes, c->shares[i].count};
-	snapshot->next = m->snapshots;
-	if (m->snapshots)
-		m->snapshots->before = snapshot;
-	m->snapshots = snapshot;
+	snapshot_link(m, snapshot);
 }
 
-static struct snapshot_row *snapshot_row(struct model *m, struct snapshot *snapshot, uint32_t index)
+void snapshot_restore(struct model *m, struct snapshot *snapshot, const struct snapshot *saved)
+{
+	*snapshot = (struct snapshot){.of = saved->of, .sequence = saved->sequence};
+	snapshot->rows = model_new(m, 0);
+	if (snapshot->rows)
+		snapshot_link(m, snapshot);
+}
+
+struct snapshot_row *snapshot_row(struct model *m, struct snapshot *snapshot, uint32_t index)
 {
 	if (index >= snapshot->count) {
 		uint32_t count = index + 1 > snapshot->count * 2 ? index + 1 : snapshot->count * 2;

@@ -34,7 +34,12 @@ static void drop(struct model *m, struct graph **table, uint64_t address)
 	arena_free(m->arena, graph, sizeof *graph);
 }
 
-static struct graph_node *add_node(struct model *m, struct graph *graph)
+struct graph *graph_restore(struct model *m, struct graph **table, uint64_t address)
+{
+	return find(*table, address) ? NULL : add(m, table, address);
+}
+
+struct graph_node *graph_add_node(struct model *m, struct graph *graph)
 {
 	if (model_grow(m, &graph->nodes, &graph->capacity, graph->count, sizeof *graph->nodes))
 		return NULL;
@@ -46,7 +51,7 @@ void graph_note_node(struct model *m, const struct event *e)
 	struct graph *graph = find(m->graphs, e->extra);
 	if (!graph)
 		graph = add(m, &m->graphs, e->extra);
-	struct graph_node *node = graph ? add_node(m, graph) : NULL;
+	struct graph_node *node = graph ? graph_add_node(m, graph) : NULL;
 	if (node)
 		*node = (struct graph_node){
 			.address = e->address,
@@ -63,7 +68,7 @@ void graph_note_exec(struct model *m, const struct event *e)
 	drop(m, &m->execs, e->address); /* its end was not seen */
 	struct graph *exec = graph ? add(m, &m->execs, e->address) : NULL;
 	for (uint32_t i = 0; exec && i < graph->count; i++) {
-		struct graph_node *node = add_node(m, exec);
+		struct graph_node *node = graph_add_node(m, exec);
 		if (node)
 			*node = graph->nodes[i];
 	}

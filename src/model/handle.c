@@ -40,6 +40,16 @@ static void link_zombie(struct handles *all, struct handle *handle)
 	all->zombie_count++;
 }
 
+int handle_restore(struct model *m, struct handle *handle)
+{
+	if (handle_find(m, handle->address))
+		return -1;
+	TABLE_ADD(m->handles.table, address, handle);
+	if (!handle->is_held)
+		link_zombie(&m->handles, handle);
+	return m->failed ? -1 : 0;
+}
+
 static void drop_zombie(struct model *m, struct handle *handle)
 {
 	unlink_zombie(&m->handles, handle);

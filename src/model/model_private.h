@@ -83,6 +83,11 @@ void composition_revoke(struct composition *, const void *memory);
 /* The snapshot must stay where it is until it is released. */
 void composition_snapshot(struct model *, const struct composition *, uint64_t sequence,
 			  struct snapshot *);
+/* What was saved: a share with its values, and a snapshot that has no rows yet. */
+int composition_restore(struct model *, struct composition *, const struct share *); /* 0 or -ENOMEM */
+void snapshot_restore(struct model *, struct snapshot *, const struct snapshot *saved);
+/* The row of a share, made if there is none; NULL: out of memory. */
+struct snapshot_row *snapshot_row(struct model *, struct snapshot *, uint32_t index);
 void snapshot_move(struct model *, struct snapshot *, uint32_t stack, uint8_t from, uint8_t to,
 		   uint64_t bytes);
 void snapshot_release(struct model *, struct snapshot *);
@@ -107,6 +112,7 @@ struct stack_facts {
 };
 
 int owners_init(struct model *);
+uint16_t owner_restore(struct model *, const char *name); /* the index of a new owner */
 const struct stack_facts *stack_facts(struct model *, uint32_t stack); /* never NULL */
 /* True also if one is unknown. */
 bool stacks_have_same_python(const struct model *, uint32_t, uint32_t);
@@ -243,6 +249,7 @@ struct regions {
 	struct ranges imports; /* objects of other APIs: their addresses are handles */
 };
 
+struct ranges *region_index(struct model *, enum memtrace_space home);
 void region_note_alloc(struct model *, const struct event *);
 void region_note_free(struct model *, const struct event *);
 void region_keep(struct model *, struct region *, const struct event *); /* its free has failed */
@@ -287,6 +294,8 @@ struct handles {
 void handle_note_alloc(struct model *, const struct event *);
 void handle_note_free(struct model *, const struct event *);
 void handle_note_retain(struct model *, const struct event *);
+/* One that was saved, without mappings. 0 or -1: there is one of its value, or no memory. */
+int handle_restore(struct model *, struct handle *);
 void handle_keep(struct model *, uint64_t address, uint64_t born, const struct event *);
 struct handle *handle_find(struct model *, uint64_t address);
 void handle_forget_zombie(struct model *, uint64_t address);
@@ -316,6 +325,7 @@ struct pool {
 	UT_hash_handle hh;
 };
 
+int pool_restore(struct model *, const struct pool *); /* 0 or -ENOMEM */
 void pool_note(struct model *, const struct event *);
 void pool_keep(struct model *, uint64_t address);          /* its destruction failed */
 uint8_t pool_device(struct model *, const struct event *); /* of a stream-ordered allocation */
@@ -337,6 +347,9 @@ struct graph { /* or an executable one, which has a copy of the nodes */
 	UT_hash_handle hh;
 };
 
+/* One of `table` that was saved, without nodes; and one more node. NULL: there is one, or no memory. */
+struct graph *graph_restore(struct model *, struct graph **table, uint64_t address);
+struct graph_node *graph_add_node(struct model *, struct graph *);
 void graph_note_node(struct model *, const struct event *);
 void graph_note_exec(struct model *, const struct event *);
 void graph_note_launch(struct model *, const struct event *);
@@ -354,6 +367,9 @@ struct block {
 	UT_hash_handle hh;
 };
 
+struct block *block_find(const struct model *, uint64_t address); /* NULL: none is live there */
+/* A new one at its address, in the table only. NULL: there is one, or no memory. */
+struct block *block_restore(struct model *, uint64_t address);
 void block_note_alloc(struct model *, const struct event *);
 void block_note_free(struct model *, const struct event *);
 void block_note_copy(struct model *, const struct event *);

@@ -30,6 +30,11 @@ static uint16_t owner_intern(struct model *m, const char *name)
 	return owner_add(m, name);
 }
 
+uint16_t owner_restore(struct model *m, const char *name)
+{
+	return owner_add(m, name);
+}
+
 int owners_init(struct model *m)
 {
 	owner_add(m, "unknown");

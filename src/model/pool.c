@@ -1,6 +1,7 @@
 /* Pools of stream-ordered memory. How a pool grows is the driver's secret and nothing here guesses
  * it: only what the program itself reads from a pool is told. Owns the table of pools, which says
  * on which device each is and whether it may be the one that PyTorch uses. */
+#include <errno.h>
 #include <string.h>
 
 #include "model/model_private.h"
@@ -32,6 +33,17 @@ static struct pool *add_pool(struct model *m, uint64_t address)
 	pool->address = address;
 	TABLE_ADD(m->pools, address, pool);
 	return m->failed ? NULL : pool;
+}
+
+int pool_restore(struct model *m, const struct pool *saved)
+{
+	struct pool *pool = find_pool(m, saved->address);
+	if (!pool && !(pool = add_pool(m, saved->address)))
+		return -ENOMEM;
+	pool->device = saved->device;
+	pool->is_own = saved->is_own;
+	pool->is_destroyed = saved->is_destroyed;
+	return 0;
 }
 
 /* A value is given out again after a pool was destroyed, so the last word counts; but a program

@@ -4,7 +4,7 @@
  * memory that is given out again was freed by something that we did not see. */
 #include "model/model_private.h"
 
-static struct ranges *index_of(struct model *m, enum memtrace_space space)
+struct ranges *region_index(struct model *m, enum memtrace_space space)
 {
 	switch (space) {
 	case MEMTRACE_SPACE_PINNED:
@@ -21,7 +21,7 @@ static struct ranges *index_of(struct model *m, enum memtrace_space space)
 
 static void remove_region(struct model *m, struct region *region, const struct event *e)
 {
-	ranges_remove(index_of(m, region->home), m->arena, &region->span);
+	ranges_remove(region_index(m, region->home), m->arena, &region->span);
 	m->totals.live_regions -= memory_is_counted(&region->memory);
 	memory_change(m, &region->memory, CHANGE_GIVEN_BACK, e);
 }
@@ -63,7 +63,7 @@ void regions_clear(struct model *m, uint64_t start, uint64_t end, const struct e
 static void add_region(struct model *m, struct region *region, enum change change,
 		       const struct event *e)
 {
-	struct ranges *index = index_of(m, region->home);
+	struct ranges *index = region_index(m, region->home);
 	clear_range(m, index, region->span.start, region->span.end, e);
 	if (ranges_insert(index, m->arena, &region->span)) {
 		m->failed = true;
@@ -75,7 +75,7 @@ static void add_region(struct model *m, struct region *region, enum change chang
 
 static struct region *external_at(struct model *m, enum memtrace_space home, uint64_t address)
 {
-	struct region *region = (struct region *)ranges_at(index_of(m, home), address);
+	struct region *region = (struct region *)ranges_at(region_index(m, home), address);
 	bool is_region = region && region->span.kind == SPAN_REGION;
 	return is_region && region->memory.role == ROLE_EXTERNAL ? region : NULL;
 }
@@ -127,7 +127,7 @@ void region_keep(struct model *m, struct region *region, const struct event *e)
 void region_note_free(struct model *m, const struct event *e)
 {
 	struct undo *undo = undo_begin(m, e);
-	struct span *span = ranges_at(index_of(m, e->space), e->address);
+	struct span *span = ranges_at(region_index(m, e->space), e->address);
 	if (!span || span->kind != SPAN_REGION) {
 		note_unknown_free(m, e);
 		return;
@@ -145,7 +145,7 @@ void region_note_free(struct model *m, const struct event *e)
 
 void region_reopen(struct model *m, uint64_t address, enum memtrace_space space)
 {
-	struct ranges *index = index_of(m, space);
+	struct ranges *index = region_index(m, space);
 	struct span *span = ranges_at(index, address);
 	if (span && span->kind == SPAN_REGION)
 		((struct region *)span)->references++;

@@ -66,8 +66,9 @@ static bool is_of_interest(const struct model *m, const struct block *block, uin
 	return false;
 }
 
-static uint32_t take_place(struct model *m, struct attribution *a)
+uint32_t tombstone_take_place(struct model *m)
 {
+	struct attribution *a = m->attribution;
 	uint32_t place = a->tombstone_free;
 	if (place) {
 		a->tombstone_free = a->tombstones[place - 1].next;
@@ -88,7 +89,7 @@ void tombstone_add(struct model *m, uint32_t *chain, const struct block *block, 
 	uint64_t units = block->bytes / 512;
 	if (block->bytes % 512 || units > UINT32_MAX || !is_of_interest(m, block, died))
 		return;
-	uint32_t place = take_place(m, a);
+	uint32_t place = tombstone_take_place(m);
 	if (!place)
 		return;
 	a->tombstones[place - 1] = (struct tombstone){

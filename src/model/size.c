@@ -54,6 +54,11 @@ struct size_entry *size_get(struct model *m, uint64_t bytes)
 	return entry;
 }
 
+bool sizes_are_full(const struct model *m)
+{
+	return m->attribution->sizes.count >= SIZES_MAX;
+}
+
 void size_add_parameter(struct model *m, uint64_t bytes, int32_t by)
 {
 	size_get(m, bytes)->parameters += by;

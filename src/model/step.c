@@ -83,13 +83,26 @@ void step_note_event(struct model *m, struct loop *loop, struct device *d, const
 
 /* ---------- the end ---------- */
 
-static void keep(struct model *m, const struct step_record *record)
+static struct step_record *records_of(struct model *m)
 {
 	struct steps *steps = &m->attribution->steps;
 	if (!steps->records)
 		steps->records = model_new(m, RECORDS * sizeof *steps->records);
-	if (steps->records)
-		steps->records[place_of(steps->count++)] = *record;
+	return steps->records;
+}
+
+static void keep(struct model *m, const struct step_record *record)
+{
+	struct step_record *records = records_of(m);
+	if (records)
+		records[place_of(m->attribution->steps.count++)] = *record;
+}
+
+struct step_record *step_kept(struct model *m, uint64_t place)
+{
+	bool is_kept = place < RECORDS && place < m->attribution->steps.count;
+	struct step_record *records = is_kept ? records_of(m) : NULL;
+	return records ? &records[place] : NULL;
 }
 
 void step_end(struct model *m, struct loop *loop, const struct event *e)

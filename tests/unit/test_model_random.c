@@ -2,6 +2,7 @@
  * everything the slow way. */
 #include <stdio.h>
 
+#include "model_state.h"
 #include "test_model_reference.h"
 
 enum { EVENTS = 4000, PLACES = 48 };
@@ -302,7 +303,26 @@ static void step_undo(struct world *w)
 	apply(&w->s, e);
 }
 
-static void run_world(uint64_t seed, bool with_blocks)
+/* The rest of the run is another model's, which knows only what this one has saved. Saved again, it
+ * gives the same bytes. */
+static void cut(struct world *w)
+{
+	struct state state, again;
+	int error;
+	assert_int_equal(state_save(&state, w->s.m), 0);
+	struct model *m = state_load(&state, w->s.defs, 1 + any(512), &error);
+	assert_int_equal(error, 0);
+	assert_int_equal(state_save(&again, m), 0);
+	assert_int_equal(again.used_bytes, state.used_bytes);
+	assert_memory_equal(again.bytes, state.bytes, state.used_bytes);
+	model_release(w->s.m);
+	w->s.m = m;
+	assert_true(model_is_consistent(m));
+	free(state.bytes);
+	free(again.bytes);
+}
+
+static void run_world(uint64_t seed, bool with_blocks, uint32_t events_a_cut)
 {
 	static struct world w;
 	memset(&w, 0, sizeof w);
@@ -321,6 +341,8 @@ static void run_world(uint64_t seed, bool with_blocks)
 		else if (with_blocks ||
 			 (e.what != MEMTRACE_BLOCK_ALLOC && e.what != MEMTRACE_BLOCK_FREE))
 			step(&w, e);
+		if (events_a_cut && !any(events_a_cut))
+			cut(&w);
 		check_world(&w);
 	}
 	model_finish(w.s.m);
@@ -331,13 +353,21 @@ static void random_events_agree_with_the_reference(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++)
-		run_world(seed, true);
+		run_world(seed, true, 0);
 }
 
 static void random_events_without_blocks_agree_with_the_reference(void **state)
 {
 	(void)state;
-	run_world(11, false);
+	run_world(11, false, 0);
+}
+
+static void a_model_that_was_saved_goes_on_like_it(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 21; seed <= 24; seed++)
+		run_world(seed, true, seed % 2 ? 3 : 200);
+	run_world(31, false, 10);
 }
 
 int main(void)
@@ -345,6 +375,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_events_agree_with_the_reference),
 		cmocka_unit_test(random_events_without_blocks_agree_with_the_reference),
+		cmocka_unit_test(a_model_that_was_saved_goes_on_like_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,203 @@
+/* Saves and loads the live blocks. They are written list by list, in the order of each list, so that
+ * reading rebuilds the lists and no pointer is ever stored. Calls of modules are written where the first
+ * of their blocks is, with the tombstones that wait for their end. */
+#include <errno.h>
+
+#include "model/save_private.h"
+
+static const struct field block_fields[] = {
+	FIELD(struct block, bytes),
+	FIELD(struct block, stream),
+	STACK_OF(struct block, stack),
+	FIELD_BELOW(struct block, slot, SLOT_COUNT),
+	FIELD(struct block, facts.born),
+	FIELD(struct block, facts.backwards),
+	FIELD(struct block, facts.calls),
+	FIELD_BELOW(struct block, facts.label, LABEL_COUNT),
+	FIELD_BELOW(struct block, facts.kind, KIND_FORWARD + 1),
+	FIELD_BELOW(struct block, facts.context, MARK_COUNT),
+	FIELD_BELOW(struct block, facts.loop, LOOPS_MAX),
+	FIELD_END,
+};
+
+static const struct field tombstone_fields[] = {
+	FIELD(struct tombstone, born),
+	FIELD(struct tombstone, died),
+	FIELD(struct tombstone, units),
+	STACK_OF(struct tombstone, stack),
+	FIELD_BELOW(struct tombstone, slot, SLOT_COUNT),
+	FIELD_BELOW(struct tombstone, label, LABEL_COUNT),
+	FIELD_END,
+};
+
+struct calls { /* by number, from 1 */
+	struct call **list;
+	uint32_t count, capacity;
+};
+
+/* ---------- calls ---------- */
+
+static bool has_device(const struct model *m, struct archive *a, uint8_t slot)
+{
+	if (!m->devices[slot])
+		archive_fail(a, -EINVAL);
+	return m->devices[slot] != NULL;
+}
+
+static void save_tombstones(struct model *m, struct archive *a, struct call *call)
+{
+	uint32_t place = a->is_loading ? 0 : call->tombstones, last = 0;
+	while (save_has_item(a, place != 0)) {
+		struct tombstone tombstone = {0};
+		if (!a->is_loading)
+			tombstone = m->attribution->tombstones[place - 1];
+		archive_fields(a, &tombstone, tombstone_fields);
+		if (!a->is_loading) {
+			place = tombstone.next;
+			continue;
+		}
+		uint32_t fresh = has_device(m, a, tombstone.slot) ? tombstone_take_place(m) : 0;
+		if (!fresh) {
+			archive_fail(a, -EINVAL);
+			return;
+		}
+		m->attribution->tombstones[fresh - 1] = tombstone;
+		*(last ? &m->attribution->tombstones[last - 1].next : &call->tombstones) = fresh;
+		last = fresh;
+	}
+}
+
+static struct call *save_new_call(struct model *m, struct archive *a, struct calls *calls, struct call *call)
+{
+	if (a->is_loading)
+		call = save_new(m, a, sizeof *call);
+	if (!call)
+		return NULL;
+	call->saved = ++calls->count;
+	archive_bool(a, &call->is_used);
+	save_tombstones(m, a, call);
+	if (!a->is_loading)
+		return call;
+	if (model_grow(m, &calls->list, &calls->capacity, calls->count, sizeof(struct call *)))
+		archive_fail(a, -ENOMEM);
+	else
+		calls->list[calls->count] = call;
+	return call;
+}
+
+/* The next number stands for a call that follows. */
+static void save_call(struct model *m, struct archive *a, struct calls *calls, struct block *block)
+{
+	struct call *call = block->facts.call;
+	uint64_t fresh = (uint64_t)calls->count + 1, number = call ? call->saved : 0;
+	if (call && !call->saved)
+		number = fresh;
+	archive_number_below(a, &number, fresh + 1);
+	if (number == fresh)
+		call = save_new_call(m, a, calls, call);
+	else if (a->is_loading)
+		call = number ? calls->list[number] : NULL;
+	if (!a->is_loading)
+		return;
+	block->facts.call = call;
+	if (call)
+		call->left++;
+}
+
+/* ---------- blocks ---------- */
+
+enum { FLAG_COPIED_TO = 1, FLAG_ZEROS = 2, FLAG_FACTORY = 4, FLAG_NO_GRAD = 8,
+       FLAG_LIBRARY = 16, FLAG_EARLY = 32, FLAG_CLONE = 64, FLAG_SHARED = 128 };
+
+static uint64_t flags_of(const struct block_facts *facts)
+{
+	return (uint64_t)((facts->is_copied_to ? FLAG_COPIED_TO : 0) | (facts->is_zeros ? FLAG_ZEROS : 0) |
+			  (facts->is_factory ? FLAG_FACTORY : 0) | (facts->is_no_grad ? FLAG_NO_GRAD : 0) |
+			  (facts->is_library ? FLAG_LIBRARY : 0) | (facts->is_early ? FLAG_EARLY : 0) |
+			  (facts->is_clone ? FLAG_CLONE : 0) | (facts->is_shared ? FLAG_SHARED : 0));
+}
+
+static void save_flags(struct archive *a, struct block_facts *facts)
+{
+	uint64_t flags = flags_of(facts);
+	archive_number_below(a, &flags, 256);
+	facts->is_copied_to = flags & FLAG_COPIED_TO;
+	facts->is_zeros = flags & FLAG_ZEROS;
+	facts->is_factory = flags & FLAG_FACTORY;
+	facts->is_no_grad = flags & FLAG_NO_GRAD;
+	facts->is_library = flags & FLAG_LIBRARY;
+	facts->is_early = flags & FLAG_EARLY;
+	facts->is_clone = flags & FLAG_CLONE;
+	facts->is_shared = flags & FLAG_SHARED;
+}
+
+static void save_block(struct model *m, struct archive *a, struct calls *calls, struct block_list *list,
+		       struct block *block)
+{
+	uint64_t address = block ? block->address : 0;
+	archive_number(a, &address);
+	if (a->is_loading)
+		block = a->error ? NULL : block_restore(m, address);
+	if (!block) {
+		archive_fail(a, m->failed ? -ENOMEM : -EINVAL);
+		return;
+	}
+	archive_fields(a, block, block_fields);
+	save_flags(a, &block->facts);
+	has_device(m, a, block->slot);
+	save_call(m, a, calls, block);
+	if (a->is_loading && list)
+		list_push(list, block);
+}
+
+static void save_list(struct model *m, struct archive *a, struct calls *calls, struct block_list *list)
+{
+	struct block *block = a->is_loading ? NULL : list->first;
+	while (save_has_item(a, block != NULL)) {
+		save_block(m, a, calls, list, block);
+		block = block ? block->facts.next : NULL;
+	}
+}
+
+static void save_unlisted(struct model *m, struct archive *a, struct calls *calls)
+{
+	struct block *block = a->is_loading ? NULL : m->blocks;
+	for (;;) {
+		while (block && block->facts.list)
+			block = block->hh.next;
+		if (!save_has_item(a, block != NULL))
+			return;
+		save_block(m, a, calls, NULL, block);
+		block = block ? block->hh.next : NULL;
+	}
+}
+
+static void save_lists(struct model *m, struct archive *a, struct calls *calls)
+{
+	for (unsigned i = 0; i < LOOPS_MAX; i++) {
+		struct loop *loop = &m->attribution->loops[i];
+		struct block_list *lists[] = {&loop->call, &loop->passing, &loop->data, &loop->kept,
+					      &loop->fresh, &loop->young, &loop->no_grad};
+		for (unsigned k = 0; k < sizeof lists / sizeof *lists; k++)
+			save_list(m, a, calls, lists[k]);
+	}
+	for (uint32_t i = 0; i < m->thread_capacity; i++)
+		if (m->threads[i].stepper)
+			save_list(m, a, calls, &m->threads[i].stepper->blocks);
+}
+
+static void forget_numbers(struct model *m)
+{
+	for (struct block *block = m->blocks; block; block = block->hh.next)
+		if (block->facts.call)
+			block->facts.call->saved = 0;
+}
+
+void save_blocks(struct model *m, struct archive *a)
+{
+	struct calls calls = {0};
+	save_unlisted(m, a, &calls);
+	save_lists(m, a, &calls);
+	forget_numbers(m);
+	arena_free(m->arena, calls.list, calls.capacity * sizeof(struct call *));
+}

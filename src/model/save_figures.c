@@ -1,0 +1,221 @@
+/* Saves and loads the figures of devices: sums, compositions with their peaks, what was frozen, and the
+ * failures that are or may become OOMs. The index by stack of a composition is made anew. */
+#include <errno.h>
+
+#include "model/save_private.h"
+
+static const struct field meter_fields[] = {
+	FIELD(struct meter, live_bytes), FIELD(struct meter, peak_bytes), FIELD(struct meter, total_bytes),
+	FIELD(struct meter, allocations), FIELD(struct meter, frees), FIELD_END,
+};
+
+static const struct field peak_fields[] = {
+	FIELD(struct model_peak, time_ns),
+	FIELD(struct model_peak, sequence),
+	FIELD(struct model_peak, allocated_bytes),
+	FIELD(struct model_peak, reserved_bytes),
+	FIELD(struct model_peak, pytorch_reserved_bytes),
+	STACK_OF(struct model_peak, stack),
+	FIELD_BELOW(struct model_peak, thread, ARCHIVE_KNOWN(BOUND_THREADS)),
+	FIELD(struct model_peak, step),
+	FIELD_BELOW(struct model_peak, phase, MODEL_PHASE_COUNT),
+	FIELD_BOOL(struct model_peak, is_phase_known),
+	FIELD_END,
+};
+
+static const struct field share_fields[] = {
+	FIELD(struct share, bytes),
+	FIELD(struct share, count),
+	FIELD(struct share, peak_bytes),
+	FIELD(struct share, peak_count),
+	FIELD(struct share, epoch),
+	STACK_OF(struct share, stack),
+	FIELD_BELOW(struct share, label, LABEL_COUNT),
+	FIELD_END,
+};
+
+static const struct field composition_fields[] = {
+	FIELD(struct composition, epoch),
+	FIELD_ROW(struct composition, label_bytes),
+	FIELD_END,
+};
+
+static const struct field snapshot_row_fields[] = {
+	FIELD(struct snapshot_row, bytes), FIELD(struct snapshot_row, count), FIELD_END,
+};
+
+static const struct field pool_reads_fields[] = {
+	FIELD_BOOL(struct pool_reads, has_used),
+	FIELD_BOOL(struct pool_reads, has_used_high),
+	FIELD_BOOL(struct pool_reads, has_reserved),
+	FIELD_BOOL(struct pool_reads, has_reserved_high),
+	FIELD(struct pool_reads, used_bytes),
+	FIELD(struct pool_reads, used_high_bytes),
+	FIELD(struct pool_reads, reserved_bytes),
+	FIELD(struct pool_reads, reserved_high_bytes),
+	FIELD_END,
+};
+
+static const struct field owner_fields[] = {
+	FIELD(struct owner_bytes, live_bytes),
+	FIELD(struct owner_bytes, peak_bytes),
+	FIELD(struct owner_bytes, frozen_bytes),
+	FIELD(struct owner_bytes, at_peak[0].bytes),
+	FIELD(struct owner_bytes, at_peak[0].epoch),
+	FIELD(struct owner_bytes, at_peak[1].bytes),
+	FIELD(struct owner_bytes, at_peak[1].epoch),
+	FIELD_END,
+};
+
+static const struct field device_fields[] = {
+	FIELD_BOOL(struct device, has_blocks),
+	FIELD_BOOL(struct device, has_async),
+	FIELD_BOOL(struct device, free_known),
+	FIELD_BOOL(struct device, has_phases),
+	FIELD_BELOW(struct device, phase, MODEL_PHASE_COUNT),
+	FIELD(struct device, step),
+	FIELD(struct device, retries),
+	FIELD(struct device, ooms),
+	FIELD(struct device, total_bytes),
+	FIELD(struct device, free_bytes),
+	FIELD(struct device, untracked_bytes),
+	FIELD_END,
+};
+
+static const struct field oom_fields[] = {
+	FIELD_BELOW(struct model_oom, device, 256),
+	FIELD_BOOL(struct model_oom, by_pytorch),
+	FIELD(struct model_oom, time_ns),
+	FIELD(struct model_oom, sequence),
+	FIELD(struct model_oom, requested_bytes),
+	FIELD(struct model_oom, driver_bytes),
+	FIELD(struct model_oom, free_bytes),
+	FIELD(struct model_oom, total_bytes),
+	FIELD(struct model_oom, allocated_bytes),
+	FIELD(struct model_oom, pytorch_allocated_bytes),
+	FIELD(struct model_oom, reserved_bytes),
+	FIELD(struct model_oom, pytorch_reserved_bytes),
+	FIELD(struct model_oom, flushed_bytes),
+	STACK_OF(struct model_oom, stack),
+	FIELD_BELOW(struct model_oom, thread, ARCHIVE_KNOWN(BOUND_THREADS)),
+	FIELD_END,
+};
+
+static const struct field suspect_fields[] = {
+	FIELD(struct suspect, deadline), FIELD_BOOL(struct suspect, is_async), FIELD_END,
+};
+
+/* ---------- compositions ---------- */
+
+static void save_composition(struct model *m, struct archive *a, struct composition *c)
+{
+	archive_fields(a, &c->meter, meter_fields);
+	archive_fields(a, &c->peak, peak_fields);
+	archive_fields(a, &c->previous_peak, peak_fields);
+	archive_fields(a, c, composition_fields);
+	for (uint32_t i = 0; save_has_item(a, i < c->share_count); i++) {
+		struct share share = {0};
+		if (!a->is_loading)
+			share = c->shares[i];
+		archive_fields(a, &share, share_fields);
+		if (a->is_loading && !a->error && composition_restore(m, c, &share))
+			archive_fail(a, -ENOMEM);
+	}
+}
+
+/* Of a composition that is known. An empty one has no rows and is no snapshot. */
+static void save_snapshot_rows(struct model *m, struct archive *a, const struct composition *c,
+			       struct snapshot *snapshot)
+{
+	struct snapshot fresh = {.of = c};
+	archive_number(a, a->is_loading ? &fresh.sequence : &snapshot->sequence);
+	if (a->is_loading)
+		snapshot_restore(m, snapshot, &fresh);
+	for (uint32_t i = 0; save_has_item(a, !a->is_loading && i < snapshot->count); i++) {
+		struct snapshot_row row = {0};
+		if (!a->is_loading)
+			row = snapshot->rows[i];
+		archive_fields(a, &row, snapshot_row_fields);
+		struct snapshot_row *place = a->is_loading ? snapshot_row(m, snapshot, i) : NULL;
+		if (place)
+			*place = row;
+		else if (a->is_loading)
+			archive_fail(a, -ENOMEM);
+	}
+}
+
+static void save_snapshot(struct model *m, struct archive *a, struct device *d, struct snapshot *snapshot)
+{
+	bool is_allocated = !a->is_loading && snapshot->of != &d->whole;
+	if (!save_has_item(a, !a->is_loading && snapshot->rows))
+		return;
+	archive_bool(a, &is_allocated);
+	save_snapshot_rows(m, a, is_allocated ? &d->allocated : &d->whole, snapshot);
+}
+
+void save_suspect(struct model *m, struct archive *a, struct suspect **suspect)
+{
+	if (!save_has_item(a, *suspect != NULL))
+		return;
+	struct suspect *s = a->is_loading ? save_new(m, a, sizeof *s) : *suspect;
+	if (!s)
+		return;
+	archive_fields(a, &s->oom, oom_fields);
+	archive_fields(a, s, suspect_fields);
+	struct device *d = a->error ? NULL : device_of(m, (uint8_t)s->oom.device);
+	if (!d) {
+		archive_fail(a, -EINVAL);
+		return;
+	}
+	save_snapshot(m, a, d, &s->stacks);
+	*suspect = s;
+}
+
+/* ---------- devices ---------- */
+
+static void save_device_figures(struct archive *a, struct device_figures *figures)
+{
+	archive_fields(a, &figures->reserved, meter_fields);
+	archive_fields(a, &figures->pytorch_allocated, meter_fields);
+	archive_fields(a, &figures->pytorch_reserved, meter_fields);
+	archive_fields(a, &figures->reads, pool_reads_fields);
+	archive_number(a, &figures->segments);
+}
+
+static void save_owner_bytes(struct model *m, struct archive *a, struct device *d)
+{
+	uint64_t count = d->owner_capacity < m->owner_count ? d->owner_capacity : m->owner_count;
+	archive_number_below(a, &count, (uint64_t)m->owner_count + 1);
+	if (a->is_loading && count &&
+	    model_grow(m, &d->owners, &d->owner_capacity, (uint32_t)count - 1, sizeof *d->owners)) {
+		archive_fail(a, -ENOMEM);
+		return;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		archive_fields(a, &d->owners[i], owner_fields);
+}
+
+static void save_device(struct model *m, struct archive *a, struct device *d)
+{
+	archive_fields(a, d, device_fields);
+	save_composition(m, a, &d->whole);
+	save_composition(m, a, &d->allocated);
+	save_device_figures(a, &d->now);
+	save_device_figures(a, &d->frozen);
+	archive_fields(a, &d->frozen_allocated, meter_fields);
+	save_snapshot(m, a, d, &d->frozen_stacks);
+	save_owner_bytes(m, a, d);
+}
+
+void save_devices(struct model *m, struct archive *a)
+{
+	for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
+		if (!save_has_item(a, m->devices[slot] != NULL))
+			continue;
+		struct device *d = device_of(m, slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : (uint8_t)slot);
+		if (d)
+			save_device(m, a, d);
+		else
+			archive_fail(a, -ENOMEM);
+	}
+}

@@ -1,0 +1,35 @@
+/* What the files that save and load a model share, grouped by the file that defines it. Every function
+ * works in both directions; what it is given is saved, or filled. */
+#ifndef MT_MODEL_SAVE_PRIVATE_H
+#define MT_MODEL_SAVE_PRIVATE_H
+
+#include "base/archive.h"
+#include "model/model_private.h"
+
+enum { BOUND_STACKS, BOUND_THREADS, BOUND_OWNERS }; /* of archive.bounds */
+
+#define STACK_OF(type, name) FIELD_BELOW(type, name, ARCHIVE_KNOWN(BOUND_STACKS))
+
+/* True while another item follows: `has_item` when saving. */
+bool save_has_item(struct archive *, bool has_item);
+/* Of an item that is loaded: NULL, and the archive has failed, when memory is out. */
+void *save_new(struct model *, struct archive *, size_t bytes);
+
+/* save_figures.c */
+void save_devices(struct model *, struct archive *);
+/* NULL: there is none; then or at an error *suspect stays NULL when loading. */
+void save_suspect(struct model *, struct archive *, struct suspect **);
+
+/* save_memory.c */
+void save_memory(struct model *, struct archive *);
+void save_undo(struct model *, struct archive *, struct undo *);
+
+/* save_blocks.c: after threads and loops, in whose lists the blocks are */
+void save_blocks(struct model *, struct archive *);
+
+/* save_work.c */
+void save_threads(struct model *, struct archive *);
+void save_attribution(struct model *, struct archive *);
+void save_sizes(struct model *, struct archive *); /* after the blocks */
+
+#endif

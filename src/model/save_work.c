@@ -1,0 +1,235 @@
+/* Saves and loads what is known of the work: threads and what they did lately, training loops, steps, and
+ * how many blocks there are of each size. What definitions tell (marks of stacks, owners of modules,
+ * names of threads) is worked out again. */
+#include <errno.h>
+
+#include "model/save_private.h"
+
+static const struct field trial_fields[] = {
+	FIELD_BOOL(struct trial, is_active),
+	FIELD(struct trial, slot),
+	FIELD_BOOL(struct trial, has_obtained),
+	FIELD_BOOL(struct trial, is_beyond_collection),
+	FIELD(struct trial, failed_calls),
+	FIELD(struct trial, driver_bytes),
+	STACK_OF(struct trial, flush_stack),
+	STACK_OF(struct trial, obtained_stack),
+	FIELD(struct trial, pending_bytes),
+	FIELD(struct trial, pending_cache_bytes),
+	FIELD(struct trial, smallest_bytes),
+	FIELD(struct trial, last_bytes),
+	FIELD_BOOL(struct trial, free_known),
+	FIELD(struct trial, free_bytes),
+	FIELD(struct trial, total_bytes),
+	FIELD_END,
+};
+
+static const struct field thread_fields[] = {
+	FIELD(struct thread, event_count), FIELD(struct thread, last_block),
+	FIELD_BELOW(struct thread, loop, LOOPS_MAX + 1), FIELD_END,
+};
+
+static const struct field stepper_fields[] = {
+	FIELD(struct stepper, site), FIELD_BOOL(struct stepper, is_stepping), FIELD_END,
+};
+
+static const struct field moment_fields[] = {
+	FIELD(struct step_moment, time_ns),	    FIELD(struct step_moment, sequence),
+	FIELD(struct step_moment, allocated_bytes), FIELD_ROW(struct step_moment, bytes),
+	FIELD_BOOL(struct step_moment, is_known),   FIELD_END,
+};
+
+static const struct field record_fields[] = {
+	FIELD(struct step_record, step),
+	FIELD(struct step_record, begin_ns),
+	FIELD(struct step_record, end_ns),
+	FIELD(struct step_record, end_sequence),
+	FIELD(struct step_record, peak_bytes),
+	FIELD(struct step_record, backwards),
+	FIELD_BELOW(struct step_record, loop, LOOPS_MAX),
+	FIELD_BELOW(struct step_record, slot, SLOT_COUNT),
+	FIELD_BELOW(struct step_record, peak_phase, MODEL_PHASE_COUNT),
+	FIELD_BOOL(struct step_record, is_open),
+	FIELD_END,
+};
+
+static const struct field loop_fields[] = {
+	FIELD(struct loop, main),
+	FIELD(struct loop, last),
+	FIELD(struct loop, devices),
+	FIELD_BOOL(struct loop, is_used),
+	FIELD_BOOL(struct loop, trains),
+	FIELD_BOOL(struct loop, in_backward),
+	FIELD_BOOL(struct loop, by_grad),
+	FIELD_BOOL(struct loop, in_forward),
+	FIELD_BOOL(struct loop, window_is_open),
+	FIELD_BOOL(struct loop, is_setting_up),
+	FIELD(struct loop, backwards),
+	FIELD(struct loop, steps),
+	FIELD(struct loop, calls),
+	FIELD(struct loop, call_count),
+	FIELD_END,
+};
+
+static const struct field attribution_fields[] = {
+	FIELD_BOOL(struct attribution, has_trained),
+	FIELD_BELOW(struct attribution, loop_count, LOOPS_MAX + 1),
+	FIELD_ROW_BELOW(struct attribution, loop_of_slot, LOOPS_MAX),
+	FIELD(struct attribution, stamp),
+	FIELD(struct attribution, backwards),
+	FIELD(struct attribution, forwards),
+	FIELD(struct attribution, step_count),
+	FIELD(struct attribution, steps.count),
+	FIELD(struct attribution, tombstones_lost),
+	FIELD_END,
+};
+
+static const struct field size_fields[] = {
+	FIELD(struct size_entry, bytes),
+	FIELD(struct size_entry, parameters),
+	FIELD(struct size_entry, gradients),
+	FIELD(struct size_entry, states),
+	FIELD(struct size_entry, gradients_most),
+	FIELD(struct size_entry, counted),
+	FIELD(struct size_entry, predicted),
+	FIELD(struct size_entry, stamp),
+	FIELD_END,
+};
+
+/* ---------- steps ---------- */
+
+static void save_record(struct archive *a, struct step_record *record)
+{
+	archive_fields(a, record, record_fields);
+	for (unsigned i = 0; i < MODEL_MOMENT_COUNT; i++)
+		archive_fields(a, &record->after[i], moment_fields);
+}
+
+static void save_kept_records(struct model *m, struct archive *a)
+{
+	struct step_record *record;
+	for (uint64_t i = 0; !a->error && (record = step_kept(m, i)); i++)
+		save_record(a, record);
+}
+
+static void save_open_records(struct model *m, struct archive *a, struct loop *loop)
+{
+	for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
+		if (!save_has_item(a, loop->open[slot] != NULL))
+			continue;
+		if (a->is_loading)
+			loop->open[slot] = save_new(m, a, sizeof(struct step_record));
+		if (loop->open[slot])
+			save_record(a, loop->open[slot]);
+	}
+}
+
+void save_attribution(struct model *m, struct archive *a)
+{
+	archive_fields(a, m->attribution, attribution_fields);
+	for (unsigned i = 0; i < LOOPS_MAX; i++) {
+		archive_fields(a, &m->attribution->loops[i], loop_fields);
+		save_open_records(m, a, &m->attribution->loops[i]);
+	}
+	save_kept_records(m, a);
+}
+
+/* ---------- threads ---------- */
+
+static void save_stepper(struct model *m, struct archive *a, struct thread *thread)
+{
+	if (!save_has_item(a, thread->stepper != NULL))
+		return;
+	if (a->is_loading)
+		thread->stepper = save_new(m, a, sizeof *thread->stepper);
+	if (thread->stepper)
+		archive_fields(a, thread->stepper, stepper_fields);
+}
+
+static uint32_t next_thread(const struct model *m, uint32_t id)
+{
+	while (id < m->thread_capacity && !m->threads[id].event_count)
+		id++;
+	return id;
+}
+
+static void save_thread(struct model *m, struct archive *a, uint64_t id)
+{
+	if (a->is_loading && threads_reserve(m, (uint32_t)id)) {
+		archive_fail(a, -ENOMEM);
+		return;
+	}
+	struct thread *thread = thread_of(m, (uint32_t)id);
+	if (a->is_loading && thread->event_count) {
+		archive_fail(a, -EINVAL);
+		return;
+	}
+	archive_fields(a, thread, thread_fields);
+	archive_fields(a, &thread->trial, trial_fields);
+	save_suspect(m, a, &thread->suspect);
+	save_undo(m, a, &thread->undo);
+	save_stepper(m, a, thread);
+}
+
+/* Of those that had an event; only such a thread has anything. */
+void save_threads(struct model *m, struct archive *a)
+{
+	uint64_t id = a->is_loading ? 0 : next_thread(m, 0);
+	while (save_has_item(a, !a->is_loading && id < m->thread_capacity)) {
+		archive_number_below(a, &id, a->bounds[BOUND_THREADS]);
+		if (!a->error)
+			save_thread(m, a, id);
+		if (!a->is_loading)
+			id = next_thread(m, (uint32_t)id + 1);
+	}
+}
+
+/* ---------- sizes ---------- */
+
+static uint32_t next_size(const struct sizes *sizes, uint32_t at)
+{
+	while (at < sizes->capacity && !sizes->entries[at].bytes)
+		at++;
+	return at;
+}
+
+/* The newest block of a size has that size: what it is kept for relies on it. */
+static void save_newest(struct model *m, struct archive *a, struct size_entry *entry)
+{
+	uint64_t address = entry->newest ? entry->newest->address : 0;
+	if (!save_has_item(a, entry->newest != NULL))
+		return;
+	archive_number(a, &address);
+	struct block *block = block_find(m, address);
+	if (block && block->bytes == entry->bytes)
+		entry->newest = block;
+	else
+		archive_fail(a, -EINVAL);
+}
+
+static void load_size(struct model *m, struct archive *a, const struct size_entry *saved)
+{
+	if (a->error || !saved->bytes || size_find(m, saved->bytes) || sizes_are_full(m)) {
+		archive_fail(a, -EINVAL);
+		return;
+	}
+	struct size_entry *entry = size_get(m, saved->bytes);
+	*entry = *saved;
+}
+
+void save_sizes(struct model *m, struct archive *a)
+{
+	struct sizes *sizes = &m->attribution->sizes;
+	uint32_t at = a->is_loading ? 0 : next_size(sizes, 0);
+	while (save_has_item(a, !a->is_loading && at < sizes->capacity)) {
+		struct size_entry entry = {0};
+		if (!a->is_loading)
+			entry = sizes->entries[at];
+		archive_fields(a, &entry, size_fields);
+		save_newest(m, a, &entry);
+		if (a->is_loading)
+			load_size(m, a, &entry);
+		else
+			at = next_size(sizes, at + 1);
+	}
+}
