@@ -146,6 +146,7 @@ struct memtrace_header {
 	uint64_t chunks_offset;
 	uint64_t end_offset; /* end of the last complete chunk; chunks_offset when there is none */
 	char front_path[256]; /* "", or where the front is, zero-terminated: see below */
+	uint64_t bound_bytes; /* the file is not to become larger, 0: no bound; see "A bounded trace" */
 };
 
 /* A front elsewhere. On a file system where a shared mapping does not survive the process (network, FUSE) the front
@@ -339,7 +340,12 @@ struct memtrace_events_window {
 #define MEMTRACE_SKIPPED 0x80
 
 /* ---------- chunks ---------- */
-enum memtrace_chunk_kind { MEMTRACE_CHUNK_DEFINITIONS = 1, MEMTRACE_CHUNK_EVENTS };
+enum memtrace_chunk_kind {
+	MEMTRACE_CHUNK_DEFINITIONS = 1,
+	MEMTRACE_CHUNK_EVENTS,
+	MEMTRACE_CHUNK_CHECKPOINT,
+	MEMTRACE_CHUNK_FREE
+};
 
 #define MEMTRACE_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 
@@ -348,15 +354,29 @@ struct memtrace_chunk {
 	uint16_t kind;
 	uint16_t version; /* of the kind, 1 */
 	uint32_t raw_bytes;
-	uint32_t stored_bytes; /* of the zstd frame that follows; the next chunk begins at the next multiple of 8 */
-	uint64_t first_sequence, last_sequence; /* of definitions: 0 */
+	uint32_t stored_bytes; /* of what follows: a zstd frame, perhaps one to be skipped after it; the next chunk
+				* begins at the next multiple of 8 */
+	uint64_t first_sequence, last_sequence; /* of definitions: their order (may be 0) and 0 */
 	uint64_t base_time_ns;
 	uint32_t count; /* events */
 	uint32_t rows_bytes; /* raw = rows, then times */
 	uint64_t checksum; /* memtrace_checksum of this struct with checksum = 0, then of the stored bytes */
 };
 
-/* The checksum: over 8-byte words w, the last one padded with zeros: h = (h ^ w) * 0x9E3779B97F4A7C15;
+/* A bounded trace. When a chunk would make the file larger than bound_bytes, the oldest events chunks are given up
+ * and later chunks of any kind lie where they were: so in such a file
+ *   - chunks of events are to be read in the order of their first_sequence, chunks of definitions in the order of
+ *     theirs (1, 2, 3 …: what is 0 stands in the order of the file);
+ *   - a chunk of the kind free is room: its stored_bytes are anything, and its checksum is that of its header alone;
+ *   - every chunk takes a multiple of 64 bytes, so that a header is replaced at once or not at all. The room is taken
+ *     by writing what follows the new chunk's header, then the header; the chain of chunks is whole at any moment.
+ * A checkpoint is the state of the producer's model before the event `first_sequence`, for whoever wants figures of
+ * the whole run and not only of the events that are left. It has one or more chunks, with first_sequence and
+ * last_sequence the same, count = 0, 1, 2 …, and rows_bytes 1 in the last one. Their raw contents, one after another,
+ * are private to the version of the producer that the header names. Replay begins at the oldest whole checkpoint; what
+ * comes before it is incomplete. Definitions and the newest whole checkpoint are never given up.
+ *
+ * The checksum: over 8-byte words w, the last one padded with zeros: h = (h ^ w) * 0x9E3779B97F4A7C15;
  * h ^= h >> 32. h starts as 56, the size of the struct; the stored bytes go on from there.
  *
  * Limits that a reader may hold a writer to: at most 1,024 heads in a window or chunk, a front of at most 64 MiB,

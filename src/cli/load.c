@@ -4,12 +4,14 @@
 #include "cli/load.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "model/save.h"
 
 #define EVENTS_BETWEEN_LOOKS 65536
 
@@ -36,7 +38,9 @@ void load_refresh_facts(struct loaded *loaded)
 		.status = facts->status,
 		.duration_ns = facts->duration_ns,
 		.file_bytes = facts->file_bytes,
-		.events = facts->events,
+		.events = facts->events + facts->given_up,
+		.given_up = facts->given_up,
+		.bound_bytes = facts->bound_bytes,
 		.lost = facts->lost,
 		.in_flight = facts->in_flight,
 		.late = facts->late,
@@ -49,6 +53,8 @@ void load_refresh_facts(struct loaded *loaded)
 		.torn_reason = facts->torn ? facts->torn_reason : NULL,
 		.ascii = output_is_ascii(),
 	};
+	if (loaded->has_lost_state)
+		loaded->facts.torn_reason = "the state before the first event cannot be read";
 	if (facts->torn && !*facts->torn_reason)
 		loaded->facts.torn_reason = "a part does not check out";
 }
@@ -65,11 +71,44 @@ int load_open(struct loaded *loaded, const char *path)
 	return STATUS_YES;
 }
 
+/* ---------- the state that a bounded trace begins with ---------- */
+
+static int bring_piece(struct archive *archive)
+{
+	size_t bytes = 0;
+	const unsigned char *piece = trace_state_piece(archive->context, &bytes);
+	archive->at = (uint8_t *)piece; /* only read */
+	archive->end = archive->at + (piece ? bytes : 0);
+	return piece ? 0 : -ENODATA;
+}
+
+static struct model *load_state(struct trace *trace, size_t index)
+{
+	struct archive archive = {.turn = bring_piece, .context = trace};
+	struct model *model = model_create(trace_defs(trace));
+	trace_state_begin(trace, index);
+	if (!model || !model_load(model, &archive))
+		return model;
+	model_release(model);
+	return NULL;
+}
+
+/* Of states that are damaged the next one does as well: only the events between them are not seen. */
+static struct model *begin(struct loaded *loaded)
+{
+	size_t states = trace_state_count(loaded->trace);
+	struct model *model = NULL;
+	for (size_t i = 0; i < states && !model; i++)
+		model = load_state(loaded->trace, i);
+	loaded->has_lost_state = states && !model;
+	return model ? model : model_create(trace_defs(loaded->trace));
+}
+
 int load_replay(struct loaded *loaded)
 {
 	struct progress progress;
 	struct event event;
-	loaded->model = model_create(trace_defs(loaded->trace));
+	loaded->model = begin(loaded);
 	if (!loaded->model) {
 		tell("%s: there is no memory for it", loaded->facts.trace_path);
 		return STATUS_UNREADABLE;

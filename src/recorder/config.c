@@ -39,6 +39,9 @@ static const struct option {
 	  .by_default = CONFIG_DEPTH_MAX, .least = 1, .most = CONFIG_DEPTH_MAX },
 	{ .name = "MEMTRACE_NATIVE_MIN", .field = offsetof(struct config, native_min_bytes),
 	  .most = UINT64_C(1) << 50, .is_size = true },
+	{ .name = "MEMTRACE_MAX_TRACE", .field = offsetof(struct config, max_trace_bytes),
+	  .by_default = UINT64_C(1) << 30, .choices = { { "unlimited", 0 }, { "0", 0 } },
+	  .least = CONFIG_TRACE_BYTES_MIN, .most = UINT64_C(1) << 50, .is_size = true },
 	{ .name = "MEMTRACE_SUMMARY", .field = offsetof(struct config, summary_on_stderr), .by_default = 1,
 	  .choices = { { "stderr", 1 }, { "file", 0 } } },
 	{ .name = "MEMTRACE_LOG", .field = offsetof(struct config, log),
@@ -62,7 +65,7 @@ static void complain(const struct option *option, const char *value)
 	for (unsigned i = 0; i < CHOICES_MAX && option->choices[i].word; i++)
 		text_printf(&text, "%s %s", i ? " or" : "", option->choices[i].word);
 	if (option->is_size)
-		text_add(&text, " a size like 64KiB");
+		text_add(&text, option->least ? " or a size of 16MiB or more" : " a size like 64KiB");
 	else if (option->most)
 		text_printf(&text, " a number from %llu to %llu", (unsigned long long)option->least,
 			    (unsigned long long)option->most);

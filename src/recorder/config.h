@@ -11,6 +11,7 @@
 #define CONFIG_NATIVE 2u
 #define CONFIG_DEPTH_MAX 128
 #define CONFIG_UNSET UINT64_MAX
+#define CONFIG_TRACE_BYTES_MIN (16u << 20)
 
 struct config {
 	char output[CONFIG_PATH_BYTES]; /* absolute, expanded, without .mtrace */
@@ -18,6 +19,7 @@ struct config {
 	uint64_t stacks;            /* CONFIG_PYTHON, CONFIG_NATIVE */
 	uint64_t stack_depth;       /* frames of each kind, 1 … CONFIG_DEPTH_MAX */
 	uint64_t native_min_bytes;  /* blocks below have no native frames */
+	uint64_t max_trace_bytes;   /* 0: no bound */
 	uint64_t summary_on_stderr;
 	uint64_t log;               /* more words on stderr */
 	uint64_t readings;          /* NVML is asked */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "model/model.h"
+#include "recorder/checkpoint.h"
 #include "recorder/name_stacks.h"
 #include "recorder/notes.h"
 #include "recorder/say.h"
@@ -115,6 +116,8 @@ static void take_event(struct session *session, struct event *ev)
 		learn_definitions(session);
 	if (ev->what == MEMTRACE_BLOCK_FREE)
 		complete_block_free(dump->model, ev);
+	if (writer_wants_checkpoint(&session->writer))
+		checkpoint_write(session, ev->sequence);
 	writer_add(&session->writer, ev);
 	model_apply(dump->model, ev);
 	readings_take_event(&dump->readings, ev);

@@ -141,7 +141,7 @@ static uint32_t intern_new_stack(struct session *session, const struct walked *w
 	struct intern *intern = &session->intern;
 	intern_lock(intern, &hold);
 	uint32_t id = id_table_get(&intern->stacks, key);
-	if (!id && !id_table_is_full(&intern->stacks))
+	if (!id && !id_table_is_full(&intern->stacks) && !writer_definitions_full(&session->writer))
 		id = define_stack(session, walked, key);
 	intern_unlock(intern, &hold);
 	if (!id)

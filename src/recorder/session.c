@@ -108,6 +108,8 @@ static int create_trace(struct session *session)
 		text_printf(&text, "%s.mtrace", session->base);
 		error = writer_create(&session->writer, text_string(&text));
 	}
+	if (!error && session->config.max_trace_bytes)
+		writer_set_bound(&session->writer, session->config.max_trace_bytes);
 	if (error)
 		say_cannot_start(path, error);
 	else if (*session->writer.header->front_path)

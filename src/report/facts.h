@@ -23,6 +23,8 @@ struct summary_facts {
 	uint64_t duration_ns; /* of the program, as far as it was traced */
 	uint64_t file_bytes;  /* on disk */
 	uint64_t events;
+	uint64_t given_up;  /* of those: in the figures, and not in the file any more */
+	uint64_t bound_bytes; /* of the file, 0: none */
 	uint64_t lost;      /* events that are not in the figures */
 	uint64_t in_flight; /* being stored when the process died: not in the figures either */
 	uint64_t late;      /* after the trace was closed */

@@ -65,7 +65,7 @@ static void front_locate(struct writer *writer, const struct memtrace_header *he
 static int compressor_create(struct writer *writer)
 {
 	writer->scratch_bytes = sizeof(struct memtrace_chunk) +
-				ZSTD_compressBound(WRITER_ROWS_BYTES + WRITER_TIMES_BYTES);
+				ZSTD_compressBound(WRITER_ROWS_BYTES + WRITER_TIMES_BYTES) + 2 * AREA_ALIGN;
 	writer->zstd_bytes = ZSTD_estimateCCtxSize(WRITER_ZSTD_LEVEL);
 	size_t bytes = writer->zstd_bytes + writer->scratch_bytes;
 	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -73,6 +73,7 @@ static void fill_facts(struct trace *trace)
 	facts->blind_deepbind = live->blind_deepbind;
 	facts->blind_dlmopen = live->blind_dlmopen;
 	facts->stacks_lost = live->stacks_lost;
+	facts->bound_bytes = trace->header.bound_bytes;
 	facts->frozen = live->frozen;
 	facts->ended = live->ended <= MEMTRACE_QUICK_EXIT ? (enum memtrace_ended)live->ended
 							  : MEMTRACE_RUNNING;
@@ -93,7 +94,7 @@ static int load(struct trace *trace, struct text *why)
 	bool is_loaded = trace->defs && !front_copy(trace);
 	if (is_loaded) {
 		chunks_scan(trace, true);
-		is_loaded = !definitions_add_window(trace);
+		is_loaded = !definitions_add_window(trace) && !states_find(trace);
 		/* Again: what a chunk passes over must be in the counters already. */
 		file_read(trace, &trace->live, sizeof trace->live, trace->header.live_offset);
 	}
@@ -133,6 +134,7 @@ void trace_close(struct trace *trace)
 		close(trace->front_fd);
 	chunks_release(trace);
 	defs_release(trace->defs);
+	free(trace->states.list);
 	free(trace->window.rows);
 	free(trace->window.times);
 	free(trace->ring.slots);
@@ -171,7 +173,7 @@ static void finish_chunk(struct trace *trace)
 {
 	if (!trace->chunk_next)
 		return;
-	uint64_t last = trace->chunks.list[trace->chunk_next - 1].head.last_sequence;
+	uint64_t last = trace->chunks.events.list[trace->chunk_next - 1].head.last_sequence;
 	if (last >= trace->next)
 		pass_over(trace, last + 1);
 }
@@ -187,8 +189,8 @@ static void start_next(struct trace *trace)
 {
 	if (trace->source == SOURCE_CHUNKS) {
 		finish_chunk(trace);
-		if (trace->chunk_next < trace->chunks.count) {
-			start_chunk(trace, &trace->chunks.list[trace->chunk_next++]);
+		if (trace->chunk_next < trace->chunks.events.count) {
+			start_chunk(trace, &trace->chunks.events.list[trace->chunk_next++]);
 			return;
 		}
 		trace->source = SOURCE_WINDOW;
@@ -207,7 +209,7 @@ static void rows_are_damaged(struct trace *trace)
 	if (trace->source == SOURCE_CHUNKS)
 		reader_is_torn(
 			trace, "chunk at %llu: damaged rows",
-			(unsigned long long)trace->chunks.list[trace->chunk_next - 1].offset);
+			(unsigned long long)trace->chunks.events.list[trace->chunk_next - 1].offset);
 	else
 		reader_is_torn(trace, "the events window has damaged rows");
 }
@@ -311,5 +313,5 @@ double trace_progress(const struct trace *trace)
 	if (trace->source == SOURCE_NONE)
 		return 1;
 	return (double)(trace->chunk_next ? trace->chunk_next - 1 : 0) /
-	       (double)(trace->chunks.count + 1);
+	       (double)(trace->chunks.events.count + 1);
 }

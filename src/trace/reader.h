@@ -15,6 +15,8 @@ struct trace_facts {
 	uint32_t pid;
 	uint64_t start_realtime_ns;
 	uint64_t events;    /* that trace_next() gives in all; complete after the last one */
+	uint64_t given_up;  /* of a bounded trace, before those: in the state alone */
+	uint64_t bound_bytes; /* of the file, 0 none */
 	uint64_t lost;      /* no ticket was taken, or the file could not take it */
 	uint64_t in_flight; /* tickets never published */
 	uint64_t late;
@@ -40,6 +42,14 @@ void trace_close(struct trace *);
 
 /* 1 and *ev, or 0 at the end. Never an error: what cannot be read is counted in the facts. */
 int trace_next(struct trace *, struct event *ev);
+
+/* A bounded trace whose oldest events were given up has states of the model, each before one event. Reading
+ * begins after the oldest. How many there are; 0: every event is there. */
+size_t trace_state_count(const struct trace *);
+/* Before the first trace_next(): begins after that one instead, and with its first piece. */
+void trace_state_begin(struct trace *, size_t index);
+/* The next piece, valid until the next call of any function. NULL: there is no more, or it is damaged. */
+const unsigned char *trace_state_piece(struct trace *, size_t *bytes);
 
 const struct defs *trace_defs(const struct trace *);
 /* The same, for adding what can be found elsewhere (names of native frames); no records. */

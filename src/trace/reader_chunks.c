@@ -26,6 +26,8 @@ static const char *impossible_head(const struct memtrace_chunk *head)
 {
 	if (head->magic != MEMTRACE_CHUNK_MAGIC)
 		return "there is no chunk";
+	if (head->kind == MEMTRACE_CHUNK_FREE)
+		return 0;
 	if (head->raw_bytes > MEMTRACE_RAW_MAX ||
 	    head->stored_bytes > ZSTD_COMPRESSBOUND(MEMTRACE_RAW_MAX))
 		return "impossible lengths";
@@ -38,12 +40,12 @@ static const char *impossible_head(const struct memtrace_chunk *head)
 	return 0;
 }
 
-static uint64_t checksum_of(const struct memtrace_chunk *head, const unsigned char *stored)
+static uint64_t checksum_of(const struct memtrace_chunk *head, const unsigned char *stored, size_t stored_bytes)
 {
 	struct memtrace_chunk plain = *head;
 	plain.checksum = 0;
 	uint64_t h = memtrace_checksum(sizeof plain, &plain, sizeof plain);
-	return memtrace_checksum(h, stored, head->stored_bytes);
+	return stored_bytes ? memtrace_checksum(h, stored, stored_bytes) : h;
 }
 
 /* Reads the chunk at its offset into `stored`. NULL, or what is wrong with it. */
@@ -56,12 +58,14 @@ static const char *read_chunk(struct trace *trace, struct chunk_ref *chunk)
 	const char *reason = impossible_head(head);
 	if (reason)
 		return reason;
+	if (head->kind == MEMTRACE_CHUNK_FREE)
+		return checksum_of(head, NULL, 0) == head->checksum ? 0 : "wrong checksum";
 	if (!ensure(&chunks->stored, &chunks->stored_capacity, head->stored_bytes))
 		return "out of memory";
 	if (file_read(trace, chunks->stored, head->stored_bytes, chunk->offset + sizeof *head) !=
 	    head->stored_bytes)
 		return errno ? "cannot be read" : "the file ends inside it";
-	return checksum_of(head, chunks->stored) == head->checksum ? 0 : "wrong checksum";
+	return checksum_of(head, chunks->stored, head->stored_bytes) == head->checksum ? 0 : "wrong checksum";
 }
 
 static const unsigned char *unpack(struct chunks *chunks, const struct memtrace_chunk *head)
@@ -88,18 +92,36 @@ const unsigned char *chunk_load(struct trace *trace, const struct chunk_ref *chu
 	return raw;
 }
 
-static bool append(struct chunks *chunks, const struct chunk_ref *chunk)
+static void append(struct trace *trace, struct chunk_list *to, const struct chunk_ref *chunk)
 {
-	if (chunks->count == chunks->capacity) {
-		size_t capacity = chunks->capacity ? chunks->capacity * 2 : 64;
-		struct chunk_ref *list = realloc(chunks->list, capacity * sizeof *list);
-		if (!list)
-			return false;
-		chunks->list = list;
-		chunks->capacity = capacity;
+	if (to->count == to->capacity) {
+		size_t capacity = to->capacity ? to->capacity * 2 : 64;
+		struct chunk_ref *list = realloc(to->list, capacity * sizeof *list);
+		if (!list) {
+			reader_is_torn(trace, "chunk at %llu: out of memory",
+				       (unsigned long long)chunk->offset);
+			return;
+		}
+		to->list = list;
+		to->capacity = capacity;
 	}
-	chunks->list[chunks->count++] = *chunk;
-	return true;
+	to->list[to->count++] = *chunk;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct chunk_ref *x = a, *y = b;
+	if (x->head.first_sequence != y->head.first_sequence)
+		return x->head.first_sequence < y->head.first_sequence ? -1 : 1;
+	if (x->head.kind == MEMTRACE_CHUNK_CHECKPOINT && x->head.count != y->head.count)
+		return x->head.count < y->head.count ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static void sort(struct chunk_list *list)
+{
+	if (list->count > 1)
+		qsort(list->list, list->count, sizeof *list->list, compare);
 }
 
 static void take_definitions(struct trace *trace, const struct chunk_ref *chunk)
@@ -117,19 +139,46 @@ static void take_definitions(struct trace *trace, const struct chunk_ref *chunk)
 /* Kinds and versions that are not known are passed over; events in them show as a gap. */
 static void take_chunk(struct trace *trace, const struct chunk_ref *chunk, bool with_events)
 {
+	struct chunks *chunks = &trace->chunks;
 	if (chunk->head.version != 1)
 		return;
-	if (chunk->head.kind == MEMTRACE_CHUNK_DEFINITIONS)
+	if (chunk->head.kind == MEMTRACE_CHUNK_DEFINITIONS && chunk->head.first_sequence)
+		append(trace, &chunks->definitions, chunk);
+	else if (chunk->head.kind == MEMTRACE_CHUNK_DEFINITIONS)
 		take_definitions(trace, chunk);
-	else if (chunk->head.kind == MEMTRACE_CHUNK_EVENTS && with_events &&
-		 !append(&trace->chunks, chunk))
-		reader_is_torn(trace, "chunk at %llu: out of memory",
-			       (unsigned long long)chunk->offset);
+	else if (chunk->head.kind == MEMTRACE_CHUNK_EVENTS && with_events)
+		append(trace, &chunks->events, chunk);
+	else if (chunk->head.kind == MEMTRACE_CHUNK_CHECKPOINT && with_events)
+		append(trace, &chunks->pieces, chunk);
+	else if (chunk->head.kind == MEMTRACE_CHUNK_FREE)
+		chunks->has_room = true;
+}
+
+static void take_in_order(struct trace *trace)
+{
+	struct chunks *chunks = &trace->chunks;
+	sort(&chunks->definitions);
+	for (size_t i = 0; i < chunks->definitions.count; i++) {
+		const struct chunk_ref *chunk = &chunks->definitions.list[i];
+		struct chunk_ref again = {.offset = chunk->offset};
+		const char *reason = read_chunk(trace, &again);
+		if (!reason && again.head.checksum == chunk->head.checksum)
+			take_definitions(trace, chunk);
+		else
+			reader_is_torn(trace, "definitions at %llu: %s",
+				       (unsigned long long)chunk->offset,
+				       reason ? reason : "changed while they were read");
+	}
+	chunks->definitions.count = 0;
+	if (!trace->header.bound_bytes)
+		return;
+	sort(&chunks->events);
+	sort(&chunks->pieces);
 }
 
 /* Goes on from where the last scan ended. Beyond the end that the header names there may be a chunk
  * that is complete but was not counted before the process died; anything else is no damage. */
-void chunks_scan(struct trace *trace, bool with_events)
+static void scan(struct trace *trace, bool with_events)
 {
 	struct chunks *chunks = &trace->chunks;
 	if (!chunks->end_offset)
@@ -151,9 +200,24 @@ void chunks_scan(struct trace *trace, bool with_events)
 	}
 }
 
+void chunks_scan(struct trace *trace, bool with_events)
+{
+	scan(trace, with_events);
+	take_in_order(trace);
+}
+
+void chunks_scan_again(struct trace *trace)
+{
+	if (trace->chunks.has_room && !trace->chunks.is_closed)
+		trace->chunks.end_offset = 0;
+	chunks_scan(trace, false);
+}
+
 void chunks_release(struct trace *trace)
 {
-	free(trace->chunks.list);
+	free(trace->chunks.events.list);
+	free(trace->chunks.definitions.list);
+	free(trace->chunks.pieces.list);
 	free(trace->chunks.stored);
 	free(trace->chunks.raw);
 	ZSTD_freeDCtx(trace->chunks.context);

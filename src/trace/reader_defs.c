@@ -104,7 +104,7 @@ int definitions_add_window(struct trace *trace)
 	bool is_good = false;
 	for (int i = 0; has_memory && i < COPY_ATTEMPTS && !is_good; i++)
 		is_good = copy_halves_once(trace, halves);
-	chunks_scan(trace, false); /* a half that was emptied just before is there now */
+	chunks_scan_again(trace); /* a half that was emptied just before is there now */
 	if (is_good) {
 		unsigned older = halves[0].head.order > halves[1].head.order;
 		add_half(trace, &halves[older]);

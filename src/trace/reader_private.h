@@ -19,9 +19,16 @@ struct chunk_ref {
 	struct memtrace_chunk head;
 };
 
-struct chunks { /* of events, in file order; definitions are decoded while the list is made */
+struct chunk_list {
 	struct chunk_ref *list;
 	size_t count, capacity;
+};
+
+struct chunks { /* in file order; those of a bounded trace in the order of their sequences */
+	struct chunk_list events;
+	struct chunk_list definitions; /* that say their order: decoded when all were found */
+	struct chunk_list pieces;      /* of checkpoints */
+	bool has_room;                 /* chunks may have been put before others */
 	uint64_t end_offset; /* of the last good chunk */
 	bool is_closed;      /* a bad chunk: nothing after it is read */
 	ZSTD_DCtx *context;
@@ -40,6 +47,15 @@ struct ring {
 	uint64_t trusted_from; /* earlier slots may have been overwritten during the copy */
 };
 
+struct states { /* whole checkpoints, oldest first; none if no event was given up */
+	struct {
+		size_t first, count; /* of chunks.pieces */
+	} *list;
+	size_t count;
+	size_t piece_next, piece_end; /* of the one that is being read */
+	uint64_t left_bytes;          /* that may still be unpacked */
+};
+
 enum source { SOURCE_CHUNKS, SOURCE_WINDOW, SOURCE_RING, SOURCE_NONE };
 
 struct trace {
@@ -56,6 +72,7 @@ struct trace {
 	struct window window;
 	struct ring ring;
 
+	struct states states;
 	enum source source;
 	size_t chunk_next;  /* index into the list */
 	uint64_t ring_next; /* index into the copy */
@@ -86,9 +103,14 @@ int definitions_add_window(struct trace *); /* 0 or -ENOMEM */
 
 /* reader_chunks.c */
 void chunks_scan(struct trace *, bool with_events);
+/* Again from the beginning, for definitions alone: some may have been put where there was room. */
+void chunks_scan_again(struct trace *);
 /* The raw content of a listed chunk, valid until the next call. NULL: it cannot be unpacked. */
 const unsigned char *chunk_load(struct trace *, const struct chunk_ref *);
 void chunks_release(struct trace *);
+
+/* reader_states.c: 0 or -ENOMEM. Finds the checkpoints, and begins with the oldest if events were given up. */
+int states_find(struct trace *);
 
 /* reader_process.c */
 bool process_is_running(const struct memtrace_header *);

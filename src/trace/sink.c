@@ -115,6 +115,19 @@ int sink_write(struct sink *sink, const void *data, size_t bytes, uint64_t offse
 	return error;
 }
 
+int sink_read(const struct sink *sink, void *data, size_t bytes, uint64_t offset)
+{
+	ssize_t done = -1;
+	if (!sink_is_ours(sink))
+		return -EBADF;
+	do
+		done = pread(sink->fd, data, bytes, (off_t)offset);
+	while (done < 0 && errno == EINTR);
+	if (done < 0)
+		return -errno;
+	return (size_t)done == bytes ? 0 : -EIO;
+}
+
 void sink_punch(struct sink *sink, uint64_t offset, uint64_t bytes)
 {
 	if (sink_is_ours(sink))

@@ -19,6 +19,7 @@ struct sink {
 int sink_create(struct sink *, const char *path);
 int sink_reserve(struct sink *, uint64_t offset, uint64_t bytes);              /* posix_fallocate */
 int sink_write(struct sink *, const void *data, size_t bytes, uint64_t offset); /* all of it, or an error */
+int sink_read(const struct sink *, void *data, size_t bytes, uint64_t offset);   /* all of it, or an error */
 void sink_punch(struct sink *, uint64_t offset, uint64_t bytes); /* gives blocks back; failure does not matter */
 int sink_is_ours(const struct sink *); /* 1, or 0 when the descriptor is someone else's by now */
 void sink_close(struct sink *);

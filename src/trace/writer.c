@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
 #include "base/hash.h"
@@ -17,6 +18,7 @@
 #define STATE_EMPTY 0
 #define STATE_OPEN 1
 #define STATE_FULL 2
+#define SKIPPABLE_HEAD_BYTES 8
 
 static void *half_records(struct memtrace_definitions_window *half)
 {
@@ -24,6 +26,16 @@ static void *half_records(struct memtrace_definitions_window *half)
 }
 
 /* ---------- chunks ---------- */
+
+/* A frame that a decompressor skips makes the chunk a multiple of AREA_ALIGN. */
+static size_t pad(char *stored, size_t stored_bytes)
+{
+	size_t over = (stored_bytes + SKIPPABLE_HEAD_BYTES) % AREA_ALIGN;
+	uint32_t head[2] = { ZSTD_MAGIC_SKIPPABLE_START, over ? (uint32_t)(AREA_ALIGN - over) : 0 };
+	memcpy(stored + stored_bytes, head, sizeof head);
+	memset(stored + stored_bytes + sizeof head, 0, head[1]);
+	return stored_bytes + sizeof head + head[1];
+}
 
 /* Compresses raw bytes behind the chunk's header in scratch and appends both. */
 static int chunk_append(struct writer *writer, struct memtrace_chunk *chunk, const void *raw, size_t raw_bytes)
@@ -33,6 +45,8 @@ static int chunk_append(struct writer *writer, struct memtrace_chunk *chunk, con
 						raw_bytes, WRITER_ZSTD_LEVEL);
 	if (ZSTD_isError(stored_bytes))
 		return -EIO;
+	if (writer->area.bound_bytes)
+		stored_bytes = pad(stored, stored_bytes);
 	chunk->magic = MEMTRACE_CHUNK_MAGIC;
 	chunk->version = 1;
 	chunk->raw_bytes = (uint32_t)raw_bytes;
@@ -41,13 +55,8 @@ static int chunk_append(struct writer *writer, struct memtrace_chunk *chunk, con
 	chunk->checksum = memtrace_checksum(memtrace_checksum(sizeof *chunk, chunk, sizeof *chunk), stored,
 					    stored_bytes);
 	memcpy(writer->scratch, chunk, sizeof *chunk);
-	uint64_t end = writer->header->end_offset;
-	int error = sink_write(&writer->sink, writer->scratch, sizeof *chunk + stored_bytes, end);
-	if (error)
-		return error;
-	end = (end + sizeof *chunk + stored_bytes + 7) & ~UINT64_C(7);
-	__atomic_store_n(&writer->header->end_offset, end, __ATOMIC_RELEASE);
-	return front_copy_out(writer);
+	int error = area_store(writer, sizeof *chunk + stored_bytes);
+	return error ? error : front_copy_out(writer);
 }
 
 /* The descriptor is someone else's by now: pages of our own with the same content take the window's place. */
@@ -93,7 +102,9 @@ static int flush_events(struct writer *writer)
 					.rows_bytes = (uint32_t)window->rows_bytes };
 	uint8_t *raw = writer->rows;
 	memcpy(raw + window->rows_bytes, writer->times, window->times_bytes);
-	return chunk_append(writer, &chunk, raw, window->rows_bytes + window->times_bytes);
+	int error = chunk_append(writer, &chunk, raw, window->rows_bytes + window->times_bytes);
+	writer->area.events_bytes += sizeof chunk + chunk.stored_bytes;
+	return error;
 }
 
 static void window_restart(struct writer *writer, const struct event *first)
@@ -182,7 +193,13 @@ int writer_define(struct writer *writer, const void *record, size_t bytes)
 static int flush_half(struct writer *writer, struct memtrace_definitions_window *half)
 {
 	struct memtrace_chunk chunk = { .kind = MEMTRACE_CHUNK_DEFINITIONS };
-	return half->used_bytes ? chunk_append(writer, &chunk, half_records(half), half->used_bytes) : 0;
+	if (!half->used_bytes)
+		return 0;
+	if (writer->area.bound_bytes)
+		chunk.first_sequence = ++writer->area.definitions_count;
+	int error = chunk_append(writer, &chunk, half_records(half), half->used_bytes);
+	__atomic_fetch_add(&writer->area.definitions_bytes, sizeof chunk + chunk.stored_bytes, __ATOMIC_RELAXED);
+	return error;
 }
 
 void writer_flush_full_halves(struct writer *writer)
@@ -196,6 +213,26 @@ void writer_flush_full_halves(struct writer *writer)
 			writing_failed(writer, error);
 		__atomic_store_n(&half->state, STATE_EMPTY, __ATOMIC_RELEASE);
 	}
+}
+
+/* ---------- checkpoints ---------- */
+
+int writer_add_checkpoint(struct writer *writer, uint64_t sequence, uint32_t number, bool is_last, const void *piece,
+			  size_t bytes)
+{
+	struct memtrace_chunk chunk = { .kind = MEMTRACE_CHUNK_CHECKPOINT,
+					.first_sequence = sequence,
+					.last_sequence = sequence,
+					.count = number,
+					.rows_bytes = is_last };
+	if (writer->error)
+		return writer->error;
+	int error = chunk_append(writer, &chunk, piece, bytes);
+	if (error)
+		writing_failed(writer, error);
+	else
+		area_note_checkpoint(writer, &chunk, number == 0, is_last);
+	return error;
 }
 
 /* ---------- the end ---------- */

@@ -5,6 +5,7 @@
 #define MT_TRACE_WRITER_H
 
 #include <memtrace/trace.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,22 @@
 #define WRITER_DEFINITIONS_BYTES (512u << 10) /* both halves */
 #define WRITER_ROWS_BYTES (768u << 10)
 #define WRITER_TIMES_BYTES (256u << 10)
+
+#define WRITER_PIECE_BYTES (256u << 10) /* of a checkpoint, at most */
+#define WRITER_BOUND_MIN (16u << 20)
+#define AREA_CHECKPOINTS 32
+
+/* Of a bounded trace: where its chunks lie. bound_bytes 0: they are appended. */
+struct area {
+	uint64_t bound_bytes;
+	uint64_t free_bytes;       /* in free chunks */
+	uint64_t cursor;           /* where the search for room begins, 0: with the first chunk */
+	uint64_t checkpoints[AREA_CHECKPOINTS]; /* sequences of those that events may be given up to */
+	unsigned checkpoint_count;
+	uint64_t checkpoint_bytes; /* of the newest */
+	uint64_t events_bytes;     /* written since then */
+	uint64_t definitions_bytes, definitions_count;
+};
 
 struct writer {
 	struct sink sink;
@@ -37,6 +54,7 @@ struct writer {
 	size_t zstd_bytes;
 	char *scratch;     /* one compressed chunk with its header */
 	size_t scratch_bytes;
+	struct area area;
 	uint64_t next_sequence;
 	int error;         /* -errno of the first failed write: events are no longer stored */
 };
@@ -44,6 +62,19 @@ struct writer {
 /* Makes `path` (which must not exist) with a complete, readable front; where it is, if not in the trace, is in the
  * header's front_path. 0 or -errno; on failure nothing of it is left. Takes the process's facts for the header. */
 int writer_create(struct writer *, const char *path);
+
+/* To be called before the first event: the file is not to become larger than `bytes`, at least WRITER_BOUND_MIN.
+ * Whoever writes then asks before each event, with all events before it in the model, whether a checkpoint is due;
+ * there is room for events only as far as there are checkpoints. */
+void writer_set_bound(struct writer *, uint64_t bytes);
+bool writer_wants_checkpoint(const struct writer *);
+void writer_put_off_checkpoint(struct writer *); /* there is no state to store: asks again later */
+/* A piece of the state before the event `sequence`, in order, number 0 first. 0 or -errno; after a failed write
+ * nothing is stored any more. */
+int writer_add_checkpoint(struct writer *, uint64_t sequence, uint32_t number, bool is_last, const void *piece,
+			  size_t bytes);
+/* Definitions take a quarter of a bounded file: no more stacks are to be defined. Any thread. */
+bool writer_definitions_full(const struct writer *);
 
 /* Appends a definition record to the open half. 0, or -EAGAIN when both halves are full: the caller may wait for
  * the dump thread and try again. Caller's lock. */
