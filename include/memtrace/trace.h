@@ -368,7 +368,7 @@ struct memtrace_chunk {
  *   - chunks of events are to be read in the order of their first_sequence, chunks of definitions in the order of
  *     theirs (1, 2, 3 …: what is 0 stands in the order of the file);
  *   - a chunk of the kind free is room: its stored_bytes are anything, and its checksum is that of its header alone;
- *   - every chunk takes a multiple of 64 bytes, so that a header is replaced at once or not at all. The room is taken
+ *   - every chunk takes a multiple of 64 bytes, so that no header lies across two pages: it is replaced at once or not at all. The room is taken
  *     by writing what follows the new chunk's header, then the header; the chain of chunks is whole at any moment.
  * A checkpoint is the state of the producer's model before the event `first_sequence`, for whoever wants figures of
  * the whole run and not only of the events that are left. It has one or more chunks, with first_sequence and

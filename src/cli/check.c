@@ -29,6 +29,14 @@ static void print_text(struct text *out, const struct loaded *loaded)
 	text_add_duration(out, loaded->facts.duration_ns);
 	summary_add_ended(out, &loaded->facts);
 	text_add_char(out, '\n');
+	if (loaded->facts.given_up) {
+		text_add(out, "  the first ");
+		text_add_count(out, loaded->facts.given_up);
+		text_add(out, " were given up to keep the file within ");
+		text_add_size(out, loaded->facts.bound_bytes);
+		text_add(out, " (MEMTRACE_MAX_TRACE): all figures are\n  of the whole run, memtrace dump "
+			      "begins after them\n");
+	}
 	summary_add_gaps(out, loaded->model, trace_defs(loaded->trace), &loaded->facts);
 }
 

@@ -62,6 +62,9 @@ static int dump(const char *path, const void *context)
 		dump_table_head(&out);
 	dump_events(&loaded, choice, &out);
 	load_refresh_facts(&loaded);
+	if (loaded.facts.given_up)
+		tell("%s: the first %llu events were given up to keep the file within its bound", path,
+		     (unsigned long long)loaded.facts.given_up);
 	if (!facts_complete(&loaded.facts))
 		tell("%s is not whole; see: memtrace check", path);
 	text_release(&out);

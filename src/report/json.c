@@ -52,6 +52,8 @@ void json_add_trace(struct json *json, const struct model *model, const struct s
 	json_open(json, "trace", '{');
 	json_string(json, "path", facts->trace_path);
 	json_unsigned(json, "events", facts->events);
+	json_unsigned(json, "given_up_events", facts->given_up);
+	json_known(json, "bound_bytes", facts->bound_bytes, facts->bound_bytes);
 	json_unsigned(json, "lost", facts->lost);
 	json_unsigned(json, "in_flight", facts->in_flight);
 	json_unsigned(json, "late", facts->late);

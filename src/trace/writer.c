@@ -30,7 +30,7 @@ static void *half_records(struct memtrace_definitions_window *half)
 /* A frame that a decompressor skips makes the chunk a multiple of AREA_ALIGN. */
 static size_t pad(char *stored, size_t stored_bytes)
 {
-	size_t over = (stored_bytes + SKIPPABLE_HEAD_BYTES) % AREA_ALIGN;
+	size_t over = (sizeof(struct memtrace_chunk) + stored_bytes + SKIPPABLE_HEAD_BYTES) % AREA_ALIGN;
 	uint32_t head[2] = { ZSTD_MAGIC_SKIPPABLE_START, over ? (uint32_t)(AREA_ALIGN - over) : 0 };
 	memcpy(stored + stored_bytes, head, sizeof head);
 	memset(stored + stored_bytes + sizeof head, 0, head[1]);

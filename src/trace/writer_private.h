@@ -5,7 +5,7 @@
 #include "trace/writer.h"
 
 #define WRITER_ZSTD_LEVEL 3
-#define AREA_ALIGN 64 /* of chunks in a bounded trace: the size of their header */
+#define AREA_ALIGN 64 /* of chunks in a bounded trace: no header lies across two pages */
 
 /* area.c: writes the chunk in scratch (header and content, `bytes` in all) where there is room for it. */
 int area_store(struct writer *, size_t bytes);

@@ -9,6 +9,7 @@
 static const char *const names[] = {
 	"MEMTRACE",	       "MEMTRACE_OUTPUT",  "MEMTRACE_STACKS", "MEMTRACE_STACK_DEPTH",
 	"MEMTRACE_NATIVE_MIN", "MEMTRACE_SUMMARY", "MEMTRACE_LOG",    "RANK",
+	"MEMTRACE_MAX_TRACE",
 };
 
 static void set(const char *name, const char *value)
@@ -23,6 +24,8 @@ static void check(const struct config *config)
 {
 	if (config->enabled > 1 || config->stacks > (CONFIG_PYTHON | CONFIG_NATIVE) ||
 	    config->summary_on_stderr > 1 || config->log > 1)
+		abort();
+	if (config->max_trace_bytes && config->max_trace_bytes < CONFIG_TRACE_BYTES_MIN)
 		abort();
 	if (config->stack_depth < 1 || config->stack_depth > CONFIG_DEPTH_MAX)
 		abort();
