@@ -31,7 +31,7 @@ static bool dump_events(struct loaded *loaded, const struct choice *choice, stru
 	struct dump_style style = choice->style;
 	struct event event;
 	if (choice->tracked)
-		style.tracked = loaded->model = model_create(defs);
+		style.tracked = loaded->model = load_begin(loaded);
 	while (trace_next(loaded->trace, &event)) {
 		if (style.tracked)
 			model_apply(style.tracked, &event);

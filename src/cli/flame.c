@@ -99,6 +99,9 @@ static int add_total(struct text *out, struct loaded *loaded, unsigned ordinal, 
 	while (!status && trace_next(again.trace, &event))
 		if (counts(defs, &event, ordinal, has_blocks))
 			bytes[event.stack <= count ? event.stack : 0] += event.bytes;
+	if (loaded->facts.given_up)
+		tell("%s: only of the events that are kept: the first %llu were given up",
+		     loaded->facts.trace_path, (unsigned long long)loaded->facts.given_up);
 	for (uint32_t id = 0; !status && id <= count; id++)
 		if (bytes[id])
 			flame_add(out, defs, id, bytes[id]);

@@ -94,7 +94,7 @@ static struct model *load_state(struct trace *trace, size_t index)
 }
 
 /* Of states that are damaged the next one does as well: only the events between them are not seen. */
-static struct model *begin(struct loaded *loaded)
+struct model *load_begin(struct loaded *loaded)
 {
 	size_t states = trace_state_count(loaded->trace);
 	struct model *model = NULL;
@@ -108,7 +108,7 @@ int load_replay(struct loaded *loaded)
 {
 	struct progress progress;
 	struct event event;
-	loaded->model = begin(loaded);
+	loaded->model = load_begin(loaded);
 	if (!loaded->model) {
 		tell("%s: there is no memory for it", loaded->facts.trace_path);
 		return STATUS_UNREADABLE;

@@ -16,6 +16,9 @@ struct loaded {
 
 /* STATUS_YES, or STATUS_UNREADABLE: then the reason was said and nothing needs to be closed. */
 int load_open(struct loaded *, const char *path);
+/* A model as it was before the first event of the trace: new, or with the state that a bounded trace begins with.
+ * NULL: out of memory. To be called before the first trace_next(). */
+struct model *load_begin(struct loaded *);
 /* Feeds all events to a new model; facts are complete afterwards. STATUS_YES, or STATUS_UNREADABLE:
  * out of memory. */
 int load_replay(struct loaded *);

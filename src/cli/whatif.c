@@ -54,6 +54,11 @@ static struct sequence *read_sequence(const struct loaded *loaded, unsigned ordi
 	const char *path = loaded->facts.trace_path;
 	struct loaded again;
 	struct event event;
+	if (loaded->facts.given_up) {
+		tell("%s: its first %llu events were given up (MEMTRACE_MAX_TRACE), and a replay needs all", path,
+		     (unsigned long long)loaded->facts.given_up);
+		return NULL;
+	}
 	struct sequence *sequence = sequence_create(ordinal, trace_defs(loaded->trace));
 	int status = sequence ? load_open(&again, path) : STATUS_UNREADABLE;
 	while (!status && trace_next(again.trace, &event))

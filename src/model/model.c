@@ -62,6 +62,9 @@ void model_release(struct model *m)
 			segment_map_release(m->devices[slot]->frozen_map);
 	for (uint32_t i = 0; i < m->oom_count; i++)
 		segment_map_release(m->ooms[i]->map);
+	for (uint32_t i = 0; i < m->thread_capacity; i++)
+		if (m->threads[i].suspect)
+			segment_map_release(m->threads[i].suspect->map);
 	arena_release(m->arena); /* the model is in it */
 }
 

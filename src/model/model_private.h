@@ -474,6 +474,7 @@ struct witness {
 
 /* At every event: does nothing unless the trace has a witness. */
 void witness_note(struct model *, const struct event *);
+int witness_restore(struct model *, const struct seen *); /* 0 or -1: no memory */
 
 /* ---------- model.c ---------- */
 

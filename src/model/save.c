@@ -114,6 +114,8 @@ static int save_or_load(struct model *m, struct archive *a)
 	save_threads(m, a);
 	save_blocks(m, a);
 	save_sizes(m, a);
+	save_causes(m, a);
+	save_witness(m, a);
 	save_end(a);
 	if (a->is_loading && m->failed)
 		archive_fail(a, -ENOMEM);

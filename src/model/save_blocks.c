@@ -8,6 +8,8 @@
 static const struct field block_fields[] = {
 	FIELD(struct block, bytes),
 	FIELD(struct block, stream),
+	FIELD(struct block, asked_bytes),
+	FIELD(struct block, thread),
 	STACK_OF(struct block, stack),
 	FIELD_BELOW(struct block, slot, SLOT_COUNT),
 	FIELD(struct block, facts.born),

@@ -15,6 +15,10 @@ static const struct field peak_fields[] = {
 	FIELD(struct model_peak, allocated_bytes),
 	FIELD(struct model_peak, reserved_bytes),
 	FIELD(struct model_peak, pytorch_reserved_bytes),
+	FIELD(struct model_peak, pytorch_allocated_bytes),
+	FIELD(struct model_peak, releasable_bytes),
+	FIELD(struct model_peak, internal_bytes),
+	FIELD(struct model_peak, unasked_bytes),
 	STACK_OF(struct model_peak, stack),
 	FIELD_BELOW(struct model_peak, thread, ARCHIVE_KNOWN(BOUND_THREADS)),
 	FIELD(struct model_peak, step),
@@ -67,6 +71,11 @@ static const struct field owner_fields[] = {
 	FIELD_END,
 };
 
+static const struct field spread_fields[] = {
+	FIELD(struct spread, releasable_bytes), FIELD(struct spread, internal_bytes),
+	FIELD(struct spread, unasked_bytes), FIELD_END,
+};
+
 static const struct field device_fields[] = {
 	FIELD_BOOL(struct device, has_blocks),
 	FIELD_BOOL(struct device, has_async),
@@ -78,7 +87,11 @@ static const struct field device_fields[] = {
 	FIELD(struct device, ooms),
 	FIELD(struct device, total_bytes),
 	FIELD(struct device, free_bytes),
-	FIELD(struct device, untracked_bytes),
+	FIELD(struct device, fullest.time_ns),
+	FIELD(struct device, fullest.sequence),
+	FIELD(struct device, fullest.reserved_bytes),
+	FIELD(struct device, fullest.allocated_bytes),
+	FIELD(struct device, fullest.releasable_bytes),
 	FIELD_END,
 };
 
@@ -96,6 +109,9 @@ static const struct field oom_fields[] = {
 	FIELD(struct model_oom, reserved_bytes),
 	FIELD(struct model_oom, pytorch_reserved_bytes),
 	FIELD(struct model_oom, flushed_bytes),
+	FIELD_BOOL(struct model_oom, untracked_known),
+	FIELD(struct model_oom, untracked_bytes),
+	FIELD(struct model_oom, releasable_bytes),
 	STACK_OF(struct model_oom, stack),
 	FIELD_BELOW(struct model_oom, thread, ARCHIVE_KNOWN(BOUND_THREADS)),
 	FIELD_END,
@@ -168,6 +184,7 @@ void save_suspect(struct model *m, struct archive *a, struct suspect **suspect)
 		return;
 	}
 	save_snapshot(m, a, d, &s->stacks);
+	save_map(a, &s->map);
 	*suspect = s;
 }
 
@@ -180,6 +197,7 @@ static void save_device_figures(struct archive *a, struct device_figures *figure
 	archive_fields(a, &figures->pytorch_reserved, meter_fields);
 	archive_fields(a, &figures->reads, pool_reads_fields);
 	archive_number(a, &figures->segments);
+	archive_fields(a, &figures->spread, spread_fields);
 }
 
 static void save_owner_bytes(struct model *m, struct archive *a, struct device *d)
@@ -205,6 +223,9 @@ static void save_device(struct model *m, struct archive *a, struct device *d)
 	archive_fields(a, &d->frozen_allocated, meter_fields);
 	save_snapshot(m, a, d, &d->frozen_stacks);
 	save_owner_bytes(m, a, d);
+	save_untracked(m, a, &d->untracked);
+	struct segment_map *now = NULL; /* made when it is asked for */
+	save_map(a, m->is_frozen ? &d->frozen_map : &now);
 }
 
 void save_devices(struct model *m, struct archive *a)

@@ -16,6 +16,9 @@ static const struct field memory_fields[] = {
 	FIELD_BELOW(struct memory, role, ROLE_EXTERNAL + 1),
 	FIELD_BELOW(struct memory, space, MEMTRACE_SPACE_COUNT),
 	FIELD_BELOW(struct memory, label, LABEL_COUNT),
+	FIELD_BOOL(struct memory, is_captured),
+	FIELD(struct memory, block_count),
+	FIELD(struct memory, stream),
 	FIELD_END,
 };
 
@@ -31,7 +34,7 @@ static const struct field region_fields[] = {
 static const struct field mapping_fields[] = {
 	FIELD_BOOL(struct mapping, is_counted),  FIELD_BOOL(struct mapping, was_counted),
 	FIELD_BOOL(struct mapping, is_joined),	  FIELD(struct mapping, handle_address),
-	FIELD(struct mapping, handle_born),	  FIELD_END,
+	FIELD(struct mapping, handle_born),	  FIELD(struct mapping, block_count), FIELD_END,
 };
 
 static const struct field handle_fields[] = {

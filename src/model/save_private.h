@@ -20,6 +20,12 @@ void save_devices(struct model *, struct archive *);
 /* NULL: there is none; then or at an error *suspect stays NULL when loading. */
 void save_suspect(struct model *, struct archive *, struct suspect **);
 
+/* save_reconcile.c */
+void save_map(struct archive *, struct segment_map **); /* NULL: there is none */
+void save_untracked(struct model *, struct archive *, struct untracked *);
+void save_causes(struct model *, struct archive *);
+void save_witness(struct model *, struct archive *);
+
 /* save_memory.c */
 void save_memory(struct model *, struct archive *);
 void save_undo(struct model *, struct archive *, struct undo *);

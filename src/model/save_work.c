@@ -45,6 +45,7 @@ static const struct field record_fields[] = {
 	FIELD(struct step_record, end_ns),
 	FIELD(struct step_record, end_sequence),
 	FIELD(struct step_record, peak_bytes),
+	FIELD_ROW(struct step_record, phase_peak_bytes),
 	FIELD(struct step_record, backwards),
 	FIELD_BELOW(struct step_record, loop, LOOPS_MAX),
 	FIELD_BELOW(struct step_record, slot, SLOT_COUNT),

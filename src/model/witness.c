@@ -17,6 +17,18 @@ static struct seen *seen_at(struct model *m, uint64_t address)
 	return seen;
 }
 
+int witness_restore(struct model *m, const struct seen *saved)
+{
+	struct seen *seen = seen_at(m, saved->address);
+	if (!seen)
+		return -1;
+	seen->bytes = saved->bytes;
+	seen->allocations = saved->allocations;
+	seen->frees = saved->frees;
+	seen->space = saved->space;
+	return 0;
+}
+
 static void forget_if_even(struct model *m, struct seen *seen)
 {
 	if (seen->allocations || seen->frees)
