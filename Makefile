@@ -99,6 +99,9 @@ tool_parts := cli base trace model report
 # What a unit test may call: everything but the hooks, which would interpose the test itself.
 test_parts := base recorder trace model report cli
 
+# The table of cards is the simulated GPU's; the tool shows it.
+card_objects := $(patsubst %,$(B)/obj/src/simgpu/%.o,sim_card sim_bytes)
+
 lib := $(B)/libmemtrace.so
 tool := $(B)/memtrace
 testlib := $(B)/obj/libparts.a
@@ -155,11 +158,11 @@ $(map): src/hooks/exports.map.in | $(gen)/
 	$(Q)mv $@.tmp $@
 -include $(map).d
 
-$(tool): $(call objects,$(tool_parts)) $(parts_file)
+$(tool): $(call objects,$(tool_parts)) $(card_objects) $(parts_file)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(zstd) -ldw -lelf -lm -ldl -lpthread
 
-$(testlib): $(call objects,$(test_parts)) $(parts_file)
+$(testlib): $(call objects,$(test_parts)) $(card_objects) $(parts_file)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 

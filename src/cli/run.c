@@ -11,17 +11,24 @@
 #include <unistd.h>
 
 #include "base/output_name.h"
+#include "base/units.h"
+#include "cli/card.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_child.h"
 #include "cli/run_preload.h"
 #include "cli/run_program.h"
 #include "cli/run_traces.h"
+#include "cli/simulate.h"
 
-enum { OPTION_OUTPUT };
+enum { OPTION_OUTPUT, OPTION_SIMULATE, OPTION_DEVICES, OPTION_MEMORY };
 
 static const struct option_row options[] = {
 	[OPTION_OUTPUT] = {"output", "T", "where traces go: MEMTRACE_OUTPUT for the program"},
+	[OPTION_SIMULATE] = {"simulate", "CARD",
+			     "on a simulated GPU: a card of `memtrace cards`, a file, like-here"},
+	[OPTION_DEVICES] = {"devices", "N", "with --simulate: so many of them"},
+	[OPTION_MEMORY] = {"memory", "SIZE", "with --simulate: of this size (22GiB), whatever the card"},
 	{0},
 };
 
@@ -80,16 +87,57 @@ static void tell_start_failure(const char *program, int error)
 		tell("%s: %s", program, strerror(error));
 }
 
+/* STATUS_YES, or it was said what is wrong. */
+static int read_simulation(const struct arguments *arguments, struct simulation *simulation)
+{
+	const char *card = arguments->options[OPTION_SIMULATE];
+	const char *devices = arguments->options[OPTION_DEVICES];
+	const char *memory = arguments->options[OPTION_MEMORY];
+	*simulation = (struct simulation){.device_count = 1};
+	if (!card && (devices || memory))
+		return options_wrong(&verb_run, "--%s goes with --simulate",
+				     devices ? "devices" : "memory");
+	if (memory && (parse_bytes(memory, &simulation->memory_bytes) || !simulation->memory_bytes))
+		return options_wrong(&verb_run, "--memory is a size such as 22GiB, not %s", memory);
+	if (devices && (!options_number(devices, &simulation->device_count) ||
+			!simulation->device_count || simulation->device_count > SIMULATE_DEVICES_MAX))
+		return options_wrong(&verb_run, "--devices is a number from 1 to %d, not %s",
+				     SIMULATE_DEVICES_MAX, devices);
+	return !card || card_choose(&simulation->card, card) ? STATUS_YES : STATUS_USAGE;
+}
+
+static void tell_silence(char *const *program, bool is_simulated)
+{
+	if (!is_simulated || !simulate_explain_silence(program))
+		program_explain_silence(program[0]);
+}
+
+static void tell_promise(const struct simulation *simulation)
+{
+	struct text out;
+	text_init(&out);
+	simulate_add_promise(&out, simulation);
+	output_words(&out);
+	text_release(&out);
+}
+
 static int run(const struct arguments *arguments)
 {
 	char tree[33];
 	struct child child;
+	struct simulation simulation;
+	bool is_simulated = arguments->options[OPTION_SIMULATE];
 	const char *program = arguments->operands[0];
 	const char *output = arguments->options[OPTION_OUTPUT];
 	if (output && !*output)
 		return options_wrong(&verb_run, "--output is empty");
+	int wrong = read_simulation(arguments, &simulation);
+	if (wrong)
+		return wrong;
 	make_tree_id(tree);
 	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || set_output(output))
+		return STATUS_CANNOT_RUN;
+	if (is_simulated && !(simulate_preload() && simulate_set_card(&simulation)))
 		return STATUS_CANNOT_RUN;
 	struct timespec begin;
 	clock_gettime(CLOCK_REALTIME, &begin);
@@ -105,14 +153,16 @@ static int run(const struct arguments *arguments)
 		.signal = WIFSIGNALED(child.wait_status) ? WTERMSIG(child.wait_status) : 0,
 	};
 	if (!traces_report(&found))
-		program_explain_silence(program);
+		tell_silence(arguments->operands, is_simulated);
+	else if (is_simulated)
+		tell_promise(&simulation);
 	return exit_status(child.wait_status);
 }
 
 const struct verb verb_run = {
 	.name = "run",
 	.summary = "Runs a program with memtrace in it",
-	.usage = "[--output T] [--] PROGRAM [ARGUMENT...]",
+	.usage = "[--output T] [--simulate CARD] [--] PROGRAM [ARGUMENT...]",
 	.details = "The exit status is the program's; 128 plus the signal that killed it; 127 if "
 		   "it was not found,\n"
 		   "126 if it could not be started, 125 if memtrace could not.",

@@ -23,19 +23,24 @@ static bool find_own_folder(char folder[PATH_MAX])
 	return slash;
 }
 
-static bool find_library(char library[PATH_MAX])
+bool run_find_beside(const char *what, const char *const *places, size_t count,
+		     char path[PATH_MAX])
 {
-	static const char *const places[] = {"libmemtrace.so", "../lib/memtrace/libmemtrace.so"};
 	char folder[PATH_MAX], candidate[2 * PATH_MAX];
+	bool is_there = false;
 	if (!find_own_folder(folder))
 		return false;
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+	for (size_t i = 0; i < count && !is_there; i++) {
 		snprintf(candidate, sizeof candidate, "%s/%s", folder, places[i]);
-		if (realpath(candidate, library) && !access(library, R_OK))
-			return true;
+		is_there = realpath(candidate, path) && !access(path, R_OK);
 	}
-	tell("libmemtrace.so is neither in %s nor in %s/../lib/memtrace", folder, folder);
-	return false;
+	if (!is_there)
+		tell("%s is neither in %s nor in %s/../lib/memtrace", what, folder, folder);
+	else if (strpbrk(path, ": $"))
+		tell("%s cannot be preloaded: the loader takes no path with a space, a colon or a "
+		     "dollar sign",
+		     path);
+	return is_there && !strpbrk(path, ": $");
 }
 
 /* One of the names that LD_PRELOAD lists, apart by colons or spaces? */
@@ -51,17 +56,12 @@ static bool is_listed(const char *list, const char *library)
 
 int run_preload(void)
 {
+	static const char *const places[] = {"libmemtrace.so", "../lib/memtrace/libmemtrace.so"};
 	char library[PATH_MAX];
 	const char *before = getenv("LD_PRELOAD");
 	char *both = NULL;
-	if (!find_library(library))
+	if (!run_find_beside("libmemtrace.so", places, sizeof places / sizeof *places, library))
 		return -1;
-	if (strpbrk(library, ": $")) {
-		tell("%s cannot be preloaded: the loader takes no path with a space, a colon or a "
-		     "dollar sign",
-		     library);
-		return -1;
-	}
 	if (!before || !*before)
 		return setenv("LD_PRELOAD", library, 1);
 	if (is_listed(before, library))

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "sim.h"
+#include "sim_card.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -46,7 +47,7 @@ struct driver_machine {
 	size_t context_bytes; /* charged when a device's primary context is first retained */
 	size_t module_bytes;  /* charged for each module or library that is loaded */
 	size_t others_bytes;  /* in use on each device by other processes */
-	const struct driver_card *card;
+	const struct sim_card *card;
 	struct driver_device devices[DRIVER_DEVICES_MAX];
 };
 extern struct driver_machine driver_machine;
@@ -74,23 +75,12 @@ CUresult device_charge_overhead(int device, size_t bytes);
 void device_uncharge_overhead(int device, size_t bytes);
 void device_note_managed(int device, ptrdiff_t bytes); /* more, or less */
 
-/* ---- driver_card.c: what a card of some compute capability is like ---- */
+/* ---- driver_card.c: the card that is simulated ---- */
 
-struct driver_card {
-	int capability; /* 90 for 9.0 */
-	int multiprocessor_count;
-	int threads_per_multiprocessor;
-	int shared_per_block_bytes; /* with opt-in */
-	int shared_per_multiprocessor_bytes;
-	int bus_width_bits;
-	int l2_bytes;
-	int clock_khz;
-	int memory_clock_khz;
-};
-
-/* The card of SIMGPU_CAPABILITY ("9.0"), or the nearest older one with that capability put in. */
-const struct driver_card *card_from_environment(void);
-int card_attribute(const struct driver_card *card, CUdevice_attribute attribute, CUdevice device);
+/* The card of SIMGPU_CARD, else one of SIMGPU_CAPABILITY ("9.0", the default) with no memory of its
+ * own. */
+const struct sim_card *card_from_environment(void);
+int card_attribute(const struct sim_card *card, CUdevice_attribute attribute, CUdevice device);
 
 /* ---- driver_context.c ---- */
 

@@ -1,61 +1,54 @@
 /*
- * What a card of some compute capability answers when its attributes are asked: the published
- * figures of one data-centre or desktop card of each generation.  Owns no state but the chosen row.
- * Memory is not here: it is a setting of its own.
+ * The card that is simulated, and what it answers when its attributes are asked.  Owns the chosen
+ * card; which cards there are is in sim_card.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "driver.h"
 
-#define KIB 1024
-#define MIB (1024 * 1024)
-
-/* Oldest first. */
-static const struct driver_card cards[] = {
-	{60, 56, 2048, 48 * KIB, 64 * KIB, 4096, 4 * MIB, 1328500, 715000},
-	{61, 28, 2048, 48 * KIB, 96 * KIB, 352, 2816 * KIB, 1582000, 5505000},
-	{70, 80, 2048, 96 * KIB, 96 * KIB, 4096, 6 * MIB, 1530000, 877000},
-	{75, 40, 1024, 64 * KIB, 64 * KIB, 256, 4 * MIB, 1590000, 5001000},
-	{80, 108, 2048, 163 * KIB, 164 * KIB, 5120, 40 * MIB, 1410000, 1593000},
-	{86, 84, 1536, 99 * KIB, 100 * KIB, 384, 6 * MIB, 1800000, 8001000},
-	{89, 128, 1536, 99 * KIB, 100 * KIB, 384, 72 * MIB, 2520000, 10501000},
-	{90, 132, 2048, 227 * KIB, 228 * KIB, 5120, 50 * MIB, 1980000, 2619000},
-	{100, 148, 2048, 227 * KIB, 228 * KIB, 8192, 126 * MIB, 1965000, 3996000},
-	{120, 170, 1536, 99 * KIB, 100 * KIB, 512, 96 * MIB, 2407000, 14001000},
-};
-#define CARD_COUNT         (sizeof(cards) / sizeof(cards[0]))
+#define KIB                1024
 #define DEFAULT_CAPABILITY 90
 
-static struct driver_card chosen;
+static struct sim_card chosen;
 
-static int capability_from_environment(void)
+static int capability_from_environment(int fallback)
 {
 	const char *text = getenv("SIMGPU_CAPABILITY");
 	unsigned major, minor;
 	char rest;
 
 	if (text == NULL || *text == '\0')
-		return DEFAULT_CAPABILITY;
+		return fallback;
 	if (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) == 2)
 		return (int)(10 * major + minor);
 	sim_warn("SIMGPU_CAPABILITY=%s is not a capability like 9.0", text);
-	return DEFAULT_CAPABILITY;
+	return fallback;
 }
 
-const struct driver_card *card_from_environment(void)
+static bool card_of_setting(void)
 {
-	int capability = capability_from_environment();
-	size_t i = CARD_COUNT - 1;
+	const char *setting = getenv("SIMGPU_CARD");
+	char why[160];
 
-	while (i > 0 && cards[i].capability > capability)
-		i--;
-	chosen = cards[i];
-	chosen.capability = capability;
+	if (setting == NULL || *setting == '\0')
+		return false;
+	if (sim_card_get(&chosen, setting, why, sizeof(why)) == 0)
+		return true;
+	sim_warn("SIMGPU_CARD=%s: %s", setting, why);
+	return false;
+}
+
+const struct sim_card *card_from_environment(void)
+{
+	if (card_of_setting())
+		chosen.capability = capability_from_environment(chosen.capability);
+	else
+		sim_card_of_capability(&chosen, capability_from_environment(DEFAULT_CAPABILITY));
 	return &chosen;
 }
 
-int card_attribute(const struct driver_card *card, CUdevice_attribute attribute, CUdevice device)
+int card_attribute(const struct sim_card *card, CUdevice_attribute attribute, CUdevice device)
 {
 	switch ((int)attribute) {
 #define ANSWER(name, value)              \

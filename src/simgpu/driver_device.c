@@ -9,8 +9,7 @@
 
 #include "driver.h"
 
-#define MEMORY_DEFAULT_BYTES  (80 * SIM_GIB)
-#define CONTEXT_DEFAULT_BYTES (300 * SIM_MIB)
+#define MEMORY_DEFAULT_BYTES (80 * SIM_GIB)
 
 pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 struct driver_machine driver_machine;
@@ -60,11 +59,12 @@ static int device_count_from_environment(void)
 
 static void setup(void)
 {
-	size_t memory_bytes = sim_env_bytes("SIMGPU_MEMORY", MEMORY_DEFAULT_BYTES);
+	const struct sim_card *card = driver_machine.card = card_from_environment();
+	size_t card_bytes = card->memory_bytes > 0 ? card->memory_bytes : MEMORY_DEFAULT_BYTES;
+	size_t memory_bytes = sim_env_bytes("SIMGPU_MEMORY", card_bytes);
 
 	driver_machine.device_count = device_count_from_environment();
-	driver_machine.context_bytes = sim_env_bytes("SIMGPU_CONTEXT", CONTEXT_DEFAULT_BYTES);
-	driver_machine.card = card_from_environment();
+	driver_machine.context_bytes = sim_env_bytes("SIMGPU_CONTEXT", card->context_bytes);
 	account_open();
 	for (int i = 0; i < driver_machine.device_count; i++)
 		driver_machine.devices[i].total_bytes = memory_bytes;
@@ -136,7 +136,7 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 	return result;
 }
 
-/* "NVIDIA simulated GPU 80 GiB": nobody shall take it for a card. */
+/* "NVIDIA simulated GPU 80 GiB", or with a card "NVIDIA simulated L4": nobody shall take it for a card. */
 CUresult cuDeviceGetName(char *name, int room, CUdevice device)
 {
 	CUresult result = driver_check_device(device);
@@ -146,7 +146,10 @@ CUresult cuDeviceGetName(char *name, int room, CUdevice device)
 	if (name == NULL || room <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	size_t bytes = driver_machine.devices[device].total_bytes;
-	if (bytes % SIM_GIB == 0)
+	const char *title = driver_machine.card->title;
+	if (*title != '\0')
+		snprintf(name, (size_t)room, "NVIDIA simulated %s", title);
+	else if (bytes % SIM_GIB == 0)
 		snprintf(name, (size_t)room, "NVIDIA simulated GPU %zu GiB", bytes / SIM_GIB);
 	else
 		snprintf(name, (size_t)room, "NVIDIA simulated GPU %zu MiB", bytes / SIM_MIB);

@@ -4,7 +4,6 @@
  */
 #include "sim.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -40,39 +39,10 @@ void sim_warn(const char *format, ...)
 int sim_missing(const char *name, bool *said)
 {
 	if (!__atomic_exchange_n(said, true, __ATOMIC_RELAXED))
-		sim_warn("%s is not simulated", name);
+		sim_warn("%s is not simulated: it answers \"not supported\", and if the program "
+			 "then goes another way, that way's memory is shown",
+			 name);
 	return SIM_NOT_SUPPORTED;
-}
-
-static int unit_shift(const char *unit)
-{
-	static const char letters[] = "KMGT";
-
-	if (*unit == '\0')
-		return 0;
-	const char *letter = strchr(letters, toupper((unsigned char)*unit));
-	if (letter == NULL)
-		return -1;
-	bool is_whole = unit[1] == '\0' || strcmp(unit + 1, "iB") == 0;
-	return is_whole ? 10 * (int)(letter - letters + 1) : -1;
-}
-
-int sim_parse_bytes(const char *text, size_t *bytes)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return -1;
-	errno = 0;
-	double number = strtod(text, &end);
-	while (*end == ' ')
-		end++;
-	int shift = unit_shift(end);
-	double wanted = shift < 0 ? -1 : number * (double)((size_t)1 << shift);
-	if (errno != 0 || wanted < 0 || wanted >= 9e18)
-		return -1;
-	*bytes = (size_t)wanted;
-	return 0;
 }
 
 size_t sim_env_bytes(const char *variable, size_t fallback)

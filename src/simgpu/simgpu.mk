@@ -44,21 +44,21 @@ $(SIMGPU_OBJ)/$(1)/stubs.c: $(SIMGPU_DIR)/exports/$(1).txt $(SIMGPU_DIR)/make-st
 $(SIMGPU_OBJ)/$(1)/stubs.o: $(SIMGPU_OBJ)/$(1)/stubs.c
 	$$(Q)$$(CC) $$(SIMGPU_CFLAGS) -I$(SIMGPU_DIR) -c -o $$@ $$<
 # Linked beside its place and renamed: a program that runs on the old file keeps it.
-$(SIMGPU_OUT)/$(1): $(patsubst %.c,$(SIMGPU_OBJ)/$(1)/%.o,sim.c $(2)) $(SIMGPU_OBJ)/$(1)/stubs.o
+$(SIMGPU_OUT)/$(1): $(patsubst %.c,$(SIMGPU_OBJ)/$(1)/%.o,sim.c sim_bytes.c $(2)) $(SIMGPU_OBJ)/$(1)/stubs.o
 	@mkdir -p $$(@D)
 	$$(Q)$$(PYTHON) $(SIMGPU_DIR)/make-stubs.py --check $(SIMGPU_DIR)/exports/$(1).txt $$^
 	$$(Q)$$(CC) $$(SIMGPU_LDFLAGS) -Wl,-soname,$(1) \
 		-Wl,--version-script=$(SIMGPU_OBJ)/$(1)/exports.map \
 		-o $(SIMGPU_OBJ)/$(1)/linked.so $$^ $$(SIMGPU_LIBS)
 	$$(Q)mv $(SIMGPU_OBJ)/$(1)/linked.so $$@
--include $(patsubst %.c,$(SIMGPU_OBJ)/$(1)/%.d,sim.c $(2))
+-include $(patsubst %.c,$(SIMGPU_OBJ)/$(1)/%.d,sim.c sim_bytes.c $(2))
 endef
 
 SIMGPU_CUDA13 := -isystem $(CUDA_INCLUDE)
 SIMGPU_CUDA12 := -isystem $(CUDA12_INCLUDE)
 
 # ---- the driver and the runtime ----
-SIMGPU_DRIVER  := $(notdir $(wildcard $(SIMGPU_DIR)/driver_*.c))
+SIMGPU_DRIVER  := $(notdir $(wildcard $(SIMGPU_DIR)/driver_*.c)) sim_card.c
 SIMGPU_RUNTIME := $(notdir $(wildcard $(SIMGPU_DIR)/runtime_*.c))
 $(eval $(call sim_library,libcuda.so.1,$(SIMGPU_DRIVER),801,$(SIMGPU_CUDA13),--entries))
 $(eval $(call sim_library,libcudart.so.13,$(SIMGPU_RUNTIME),801,$(SIMGPU_CUDA13)))

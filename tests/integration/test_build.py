@@ -90,7 +90,7 @@ MAY_INCLUDE = {
     "report": {"base", "trace", "model", "report"},
     "recorder": {"base", "trace", "model", "report", "recorder"},
     "hooks": {"recorder", "hooks"},
-    "cli": {"base", "trace", "model", "report", "cli"},
+    "cli": {"base", "trace", "model", "report", "cli", "simgpu"},  # of simgpu: the table of cards
     "simgpu": {"simgpu"},
 }
 

@@ -1,0 +1,98 @@
+/* A program on the simulated GPU. Owns how the stand-ins come into it and what is said of the
+ * answer. Must never touch the program's own files: all is in its environment. */
+#include "cli/simulate.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/card.h"
+#include "cli/output.h"
+#include "cli/run_preload.h"
+
+static int is_library(const struct dirent *entry)
+{
+	return strstr(entry->d_name, ".so") != NULL;
+}
+
+static void add_libraries(struct text *list, const char *folder)
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, is_library, alphasort);
+	for (int i = 0; i < count; i++) {
+		text_printf(list, ":%s/%s", folder, entries[i]->d_name);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+}
+
+/* `folder` first, then what was there. */
+static bool put_first(const char *variable, const char *folder)
+{
+	const char *before = getenv(variable);
+	struct text whole;
+	text_init(&whole);
+	text_add(&whole, folder);
+	if (before && *before)
+		text_printf(&whole, ":%s", before);
+	int failed = setenv(variable, text_string(&whole), 1);
+	text_release(&whole);
+	return !failed;
+}
+
+bool simulate_preload(void)
+{
+	static const char *const places[] = {"libmemtrace-sim",
+					     "../lib/memtrace/libmemtrace-sim"};
+	char folder[PATH_MAX];
+	struct text list;
+	if (!run_find_beside("libmemtrace-sim", places, sizeof places / sizeof *places, folder))
+		return false;
+	text_init(&list);
+	text_add(&list, getenv("LD_PRELOAD"));
+	add_libraries(&list, folder);
+	int failed = setenv("LD_PRELOAD", text_string(&list), 1);
+	text_release(&list);
+	/* The numbers in them are those of other GPUs. */
+	return !failed && put_first("LD_LIBRARY_PATH", folder) && !unsetenv("CUDA_VISIBLE_DEVICES") &&
+	       !unsetenv("NVIDIA_VISIBLE_DEVICES");
+}
+
+bool simulate_set_card(const struct simulation *simulation)
+{
+	char count[24];
+	struct sim_card card = simulation->card;
+	if (simulation->memory_bytes)
+		card.memory_bytes = simulation->memory_bytes;
+	snprintf(count, sizeof count, "%llu", (unsigned long long)simulation->device_count);
+	return !unsetenv("SIMGPU_MEMORY") && !unsetenv("SIMGPU_CAPABILITY") &&
+	       !unsetenv("SIMGPU_CONTEXT") && !setenv("SIMGPU_DEVICES", count, 1) &&
+	       card_set_environment(&card);
+}
+
+void simulate_add_promise(struct text *out, const struct simulation *simulation)
+{
+	const struct sim_card *card = &simulation->card;
+	const char *spread = output_is_ascii() ? "+-" : "±";
+	text_printf(out, "\nThis was simulated: %llu x ", (unsigned long long)simulation->device_count);
+	text_add_escaped(out, card->title);
+	text_add(out, " with ");
+	text_add_size(out, simulation->memory_bytes ? simulation->memory_bytes : card->memory_bytes);
+	text_printf(out, ", compute capability %d.%d. No GPU computed anything.\n",
+		    card->capability / 10, card->capability % 10);
+	text_add(out, "  exact        allocated and reserved by PyTorch, if no value that the GPU\n"
+		      "               computes steers the program, and but for what follows\n"
+		      "  lower bound  work ends at once: memory that waits for other streams (FSDP,\n"
+		      "               offloading, prefetching) is given back too early\n"
+		      "  assumed      CUDA context ");
+	text_add_size(out, card->context_bytes);
+	text_printf(out, " %s ", spread);
+	text_add_size(out, card->context_spread_bytes);
+	text_add(out, "; workspaces of cuDNN (convolutions:\n"
+		      "               a few per cent); buffers of NCCL; size of a device\n");
+}

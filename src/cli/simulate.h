@@ -1,0 +1,34 @@
+/* The environment in which a program runs on the simulated GPU: for `run --simulate` and `fit`. */
+#ifndef MT_CLI_SIMULATE_H
+#define MT_CLI_SIMULATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "simgpu/sim_card.h"
+
+struct simulation {
+	struct sim_card card;
+	uint64_t memory_bytes; /* instead of the card's; 0: the card's */
+	uint64_t device_count; /* 1 … SIMULATE_DEVICES_MAX */
+};
+
+#define SIMULATE_DEVICES_MAX 16
+
+/* After run_preload(): the stand-ins behind libmemtrace.so in LD_PRELOAD, where a library that is
+ * loaded already wins over every RPATH, and before everything in LD_LIBRARY_PATH. False: it was said
+ * why. */
+bool simulate_preload(void);
+
+/* The card, its memory and count, for children. False: out of memory. */
+bool simulate_set_card(const struct simulation *);
+
+/* What of the figures is exact, what a lower bound, what assumed. */
+void simulate_add_promise(struct text *, const struct simulation *);
+
+/* Why `program` did not reach the simulated GPU, as far as its Python tells: a PyTorch without CUDA
+ * has it named, with what to install. False: nothing was found out. */
+bool simulate_explain_silence(char *const *program);
+
+#endif

@@ -1,0 +1,72 @@
+/* Why a Python program did not use the simulated GPU. Owns the question to its Python. Must never
+ * run a line of the program itself. */
+#include "cli/simulate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/output.h"
+#include "cli/verb.h"
+
+/* "VERSION CUDA" of the installed PyTorch, without importing it; CUDA is None in a build without. */
+static const char question[] =
+	"import importlib.util as u, os, runpy\n"
+	"s = u.find_spec('torch')\n"
+	"v = runpy.run_path(os.path.join(os.path.dirname(s.origin), 'version.py')) if s else {}\n"
+	"print(v.get('__version__'), v.get('cuda'), v.get('hip'))\n";
+
+static bool is_python(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	return !strncmp(slash ? slash + 1 : program, "python", 6);
+}
+
+/* The one who asks must not be taken for the program: nothing is preloaded. */
+static void become_question(const char *python, int out)
+{
+	unsetenv("LD_PRELOAD");
+	dup2(out, STDOUT_FILENO);
+	execlp(python, python, "-c", question, (char *)NULL);
+	_exit(STATUS_NOT_FOUND);
+}
+
+static bool ask(const char *python, char *answer, size_t bytes)
+{
+	int ends[2], status;
+	if (pipe(ends))
+		return false;
+	pid_t child = fork();
+	if (!child)
+		become_question(python, ends[1]);
+	close(ends[1]);
+	size_t used = 0;
+	ssize_t got;
+	while (used + 1 < bytes && (got = read(ends[0], answer + used, bytes - 1 - used)) > 0)
+		used += (size_t)got;
+	answer[used] = 0;
+	close(ends[0]);
+	return child > 0 && waitpid(child, &status, 0) == child && !status;
+}
+
+bool simulate_explain_silence(char *const *program)
+{
+	char answer[256], version[64], cuda[64], hip[64];
+	if (!is_python(program[0]) || !ask(program[0], answer, sizeof answer) ||
+	    sscanf(answer, "%63s %63s %63s", version, cuda, hip) != 3)
+		return false;
+	if (!strcmp(version, "None")) {
+		tell("%s has no PyTorch; for a dry run it needs the CUDA build: pip install torch",
+		     program[0]);
+		return true;
+	}
+	if (strcmp(cuda, "None"))
+		return false;
+	tell("PyTorch %s of %s was built without CUDA%s, so it cannot use a GPU, simulated or not. "
+	     "The CUDA build needs no GPU here: pip install --force-reinstall torch --index-url "
+	     "https://download.pytorch.org/whl/cu128 (or another CUDA 12 or 13)",
+	     version, program[0], strcmp(hip, "None") ? " (for AMD GPUs)" : "");
+	return true;
+}

@@ -1,0 +1,57 @@
+/*
+ * Cards: which there are, and one described in a text.  Needs nothing but the C library, so that a
+ * tool can show the same table.
+ */
+#ifndef SIMGPU_SIM_CARD_H
+#define SIMGPU_SIM_CARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#pragma GCC visibility push(hidden)
+
+struct sim_card {
+	char name[32];  /* "a100-40" */
+	char title[48]; /* "A100-SXM4-40GB" */
+	char aliases[64];
+	size_t memory_bytes; /* as CUDA reports it */
+	int capability;      /* 90 for 9.0 */
+	int multiprocessor_count;
+	int threads_per_multiprocessor;
+	int shared_per_block_bytes; /* with opt-in */
+	int shared_per_multiprocessor_bytes;
+	int bus_width_bits;
+	int l2_bytes;
+	int clock_khz;
+	int memory_clock_khz;
+	size_t context_bytes, context_spread_bytes;
+};
+
+/* What cards of a capability are like (that of the nearest older one that is known): one of them,
+ * without memory, context and names. */
+void sim_card_of_capability(struct sim_card *card, int capability);
+
+/* Card number `index` of the table; false past the last. */
+bool sim_card_at(struct sim_card *card, size_t index);
+
+/* By name or alias; case, spaces, dashes and the words NVIDIA, GeForce, Tesla, RTX do not count.
+ * False: unknown. */
+bool sim_card_find(struct sim_card *card, const char *name);
+
+/*
+ * A description: "key = value", by lines or commas, '#' begins a comment.  Keys: name, memory,
+ * capability (these two must be there), multiprocessors, threads_per_multiprocessor,
+ * shared_per_block, shared_per_multiprocessor, l2, context, context_spread; what is not given is as
+ * in other cards of the capability.  0, or -1 and a reason of one line in `why`.
+ */
+int sim_card_parse(struct sim_card *card, const char *text, char *why, size_t why_bytes);
+
+/* A name, a description ('=' is in it) or the path of a file with one.  Likewise. */
+int sim_card_get(struct sim_card *card, const char *setting, char *why, size_t why_bytes);
+
+/* The description of a card in one line, as sim_card_parse() reads it, parted by `separator`. */
+void sim_card_describe(const struct sim_card *card, const char *separator, char *text, size_t bytes);
+
+#pragma GCC visibility pop
+
+#endif
