@@ -29,6 +29,7 @@ enum hook_id {
 #define DECLARE_ALWAYS DECLARE_NOTE
 #define DECLARE_ALONE(note, parameters) void note_##note(struct call *);
 #define DECLARE_PASS(note, parameters)
+#define DECLARE_PROBE(note, parameters) void note_##note(void);
 #define DRIVER(symbol, base, note, when, parameters, arguments) DECLARE_##when(note, parameters)
 #define RUNTIME(node, symbol, note, when, parameters, arguments) DECLARE_##when(note, parameters)
 #define OTHER(symbol)

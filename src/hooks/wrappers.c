@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "recorder/probe.h"
 #include "recorder/thread.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -53,6 +54,22 @@ static inline void call_returned(struct call *call, int status)
 #define CALL_ALONE_NOTE(note, arguments) note_##note(&call)
 #define CALL_PASS_NOTE(note, arguments) (void)0
 
+/* Launches are many: no guard, and the real call is the last thing. */
+#define WRAP_PROBE(id, type, result, missing, note, when, parameters, arguments)                                 \
+	{                                                                                                        \
+		type *real = (type *)real_function(id);                                                          \
+		if (!real)                                                                                       \
+			return missing;                                                                          \
+		if (__builtin_expect(probe_is_armed(), 0))                                                       \
+			note_##note();                                                                           \
+		return real arguments;                                                                           \
+	}
+#define WRAP_AFTER WRAP
+#define WRAP_AROUND WRAP
+#define WRAP_ALWAYS WRAP
+#define WRAP_ALONE WRAP
+#define WRAP_PASS WRAP
+
 #define WRAP(id, type, result, missing, note, when, parameters, arguments)                                       \
 	{                                                                                                        \
 		type *real = (type *)real_function(id);                                                          \
@@ -72,13 +89,13 @@ static inline void call_returned(struct call *call, int status)
 
 #define DRIVER(symbol, base, note, when, parameters, arguments)                                                  \
 	EXPORT CUresult CUDAAPI symbol parameters                                                                \
-	WRAP(DRIVER_ID(symbol), __typeof__(symbol), CUresult, NO_DRIVER, note, when, parameters, arguments)
+	WRAP_##when(DRIVER_ID(symbol), __typeof__(symbol), CUresult, NO_DRIVER, note, when, parameters, arguments)
 /* The body keeps a hidden name for the look-up table; the exported alias exists only under its version node. */
 #define RUNTIME(node, symbol, note, when, parameters, arguments)                                                 \
 	cudaError_t RUNTIME_WRAPPER(node, symbol) parameters;                                                    \
 	cudaError_t RUNTIME_WRAPPER(node, symbol) parameters                                                     \
-	WRAP(RUNTIME_ID(node, symbol), __typeof__(RUNTIME_WRAPPER(node, symbol)), cudaError_t, NO_RUNTIME, note, \
-	     when, parameters, arguments)                                                                        \
+	WRAP_##when(RUNTIME_ID(node, symbol), __typeof__(RUNTIME_WRAPPER(node, symbol)), cudaError_t,             \
+		    NO_RUNTIME, note, when, parameters, arguments)                                                                        \
 	EXPORT extern __typeof__(RUNTIME_WRAPPER(node, symbol)) symbol##__##node##__exported                     \
 		__attribute__((alias(#symbol "__" #node)));                                                      \
 	__asm__(".symver " #symbol "__" #node "__exported, " #symbol "@" NODE_##node ", remove");

@@ -35,6 +35,7 @@ enum label {
 	LABEL_HELD,
 	LABEL_RECOMPUTED,
 	LABEL_DROPPED,
+	LABEL_RETAINED, /* older than an iteration, in a graph */
 	LABEL_FORWARD,  /* alive since a call of a module that goes on */
 	LABEL_OUTLIVED, /* has outlived it */
 	LABEL_USER,     /* made by the program between two steps */
@@ -158,6 +159,8 @@ void settle_call(struct model *, struct loop *);
 void settle_data(struct model *, struct loop *);
 void settle_backward(struct model *, struct loop *);
 void settle_step(struct model *, struct loop *, struct stepper *);
+/* Of all blocks, so only for an OOM and at the end: those in a graph that should be gone. */
+void settle_for_report(struct model *);
 
 /* ---------- classify.c ---------- */
 

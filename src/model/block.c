@@ -103,7 +103,9 @@ void block_note_free(struct model *m, const struct event *e)
 void block_note_copy(struct model *m, const struct event *e)
 {
 	struct block *block = block_find(m, e->address);
-	if (block)
+	const struct span *source = e->extra ? ranges_before(&m->regions.device, e->extra) : NULL;
+	bool is_from_device = source && e->extra < source->end;
+	if (block && !is_from_device)
 		classify_copy(m, block);
 }
 

@@ -221,6 +221,8 @@ bool model_failed(const struct model *m)
 
 void model_finish(struct model *m)
 {
-	if (!m->failed)
-		oom_finish(m);
+	if (m->failed)
+		return;
+	oom_finish(m);
+	settle_for_report(m);
 }

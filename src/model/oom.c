@@ -21,10 +21,12 @@ static void confirm(struct model *m, struct suspect *suspect)
 	struct device *d = device_of(m, (uint8_t)suspect->oom.device);
 	if (d)
 		d->ooms++;
-	if (m->oom_count < MODEL_OOMS_MAX)
+	if (m->oom_count < MODEL_OOMS_MAX) {
 		m->ooms[m->oom_count++] = suspect;
-	else
+		settle_for_report(m);
+	} else {
 		release_suspect(m, suspect);
+	}
 }
 
 static uint64_t total_bytes(const struct model *m, const struct device *d)

@@ -215,6 +215,25 @@ void settle_backward(struct model *m, struct loop *loop)
 	age_all(m, loop, false);
 }
 
+/* ---------- what is as it is when a report is made ---------- */
+
+/* Far older than an iteration, and made inside a module: something holds its graph. */
+static void settle_old(struct model *m, struct block *block)
+{
+	const struct block_facts *facts = &block->facts;
+	const struct loop *loop = &m->attribution->loops[facts->loop];
+	bool is_open = facts->label == LABEL_FORWARD || facts->label == LABEL_OUTLIVED;
+	if (is_open && block_age(m, block) > loop_age_of_kept(loop))
+		relabel(m, block, LABEL_RETAINED);
+}
+
+void settle_for_report(struct model *m)
+{
+	if (m->attribution->has_trained)
+		for (struct block *block = m->blocks; block; block = block->hh.next)
+			settle_old(m, block);
+}
+
 /* ---------- a step ---------- */
 
 void settle_step(struct model *m, struct loop *loop, struct stepper *stepper)

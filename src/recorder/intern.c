@@ -12,11 +12,22 @@
 #include "recorder/elf.h"
 #include "recorder/intern_private.h"
 #include "recorder/session.h"
+#include "recorder/thread.h"
 
 #define STACKS_CAPACITY (1u << 17)
 #define FRAMES_CAPACITY (1u << 16)
 #define STRINGS_CAPACITY (1u << 15)
 #define MODULES_CAPACITY (1u << 12)
+
+/* Pages are touched only when used. */
+static void *map_zeroed(size_t bytes)
+{
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (pages == MAP_FAILED)
+		return NULL;
+	madvise(pages, bytes, MADV_DONTFORK);
+	return pages;
+}
 
 int intern_init(struct intern *intern)
 {
@@ -24,7 +35,10 @@ int intern_init(struct intern *intern)
 	bool ok = id_table_init(&intern->stacks, STACKS_CAPACITY) && id_table_init(&intern->frames, FRAMES_CAPACITY) &&
 		  id_table_init(&intern->strings, STRINGS_CAPACITY) &&
 		  id_table_init(&intern->modules, MODULES_CAPACITY);
-	return ok ? 0 : -ENOMEM;
+	intern->frame_bits = map_zeroed(FRAMES_CAPACITY);
+	intern->stack_bits = map_zeroed(STACKS_CAPACITY);
+	intern->stack_sites = map_zeroed(STACKS_CAPACITY * sizeof *intern->stack_sites);
+	return ok && intern->frame_bits && intern->stack_bits && intern->stack_sites ? 0 : -ENOMEM;
 }
 
 static void hold_begin(struct intern_hold *hold)
@@ -192,6 +206,7 @@ uint32_t intern_thread(struct session *session)
 	struct intern *intern = &session->intern;
 	char name[17] = "";
 	prctl(PR_GET_NAME, name);
+	thread_self.is_engine = !strncmp(name, "pt_autograd", 11);
 	intern_lock(intern, &hold);
 	uint32_t text = intern_string(session, name);
 	struct memtrace_def_thread *def = intern_record_begin(session, MEMTRACE_DEF_THREAD, intern->last_thread + 1,

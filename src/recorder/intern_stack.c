@@ -5,6 +5,7 @@
 #include "recorder/elf.h"
 #include "recorder/intern.h"
 #include "recorder/intern_private.h"
+#include "recorder/probe.h"
 #include "recorder/python.h"
 #include "recorder/session.h"
 #include "recorder/thread.h"
@@ -30,6 +31,7 @@ static uint32_t define_python_frame(struct session *session, const struct python
 	if (!intern_record_end(session))
 		return 0;
 	id_table_put(&intern->frames, key, ++intern->last_python_frame);
+	intern->frame_bits[intern->last_python_frame] = probe_frame_bits(source.file, source.function);
 	return intern->last_python_frame;
 }
 
@@ -86,7 +88,7 @@ static const void *owner_address(const struct walked *walked)
 		if (!is_cuda_own(call))
 			return call;
 	}
-	return (const void *)(walked->caller - 1);
+	return walked->caller ? (const void *)(walked->caller - 1) : NULL;
 }
 
 /* False when a frame could not be defined. */
@@ -112,6 +114,18 @@ static bool define_frames(struct session *session, const struct walked *walked, 
 	return true;
 }
 
+static void note_bits(struct intern *intern, uint32_t stack, const uint32_t *frames, uint32_t count)
+{
+	uint8_t all = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		uint8_t bits = intern->frame_bits[frames[i]];
+		if (all & PROBE_OPTIMIZER && !(bits & PROBE_TORCH) && !intern->stack_sites[stack])
+			intern->stack_sites[stack] = frames[i];
+		all |= bits;
+	}
+	intern->stack_bits[stack] = all;
+}
+
 static uint32_t define_stack(struct session *session, const struct walked *walked, uint64_t key)
 {
 	struct intern *intern = &session->intern;
@@ -131,7 +145,8 @@ static uint32_t define_stack(struct session *session, const struct walked *walke
 	memcpy(def->frames, ids, ids_bytes);
 	if (!intern_record_end(session))
 		return 0;
-	id_table_put(&intern->stacks, key, ++intern->last_stack);
+	note_bits(intern, ++intern->last_stack, ids, counts.python_count);
+	id_table_put(&intern->stacks, key, intern->last_stack);
 	return intern->last_stack;
 }
 
@@ -159,7 +174,7 @@ static unsigned depth_limit(const struct session *session, unsigned most)
 static uint64_t walk(struct session *session, struct walked *walked, const void *frame, bool with_native)
 {
 	const struct config *config = &session->config;
-	walked->caller = ((const uintptr_t *)frame)[1];
+	walked->caller = frame ? ((const uintptr_t *)frame)[1] : 0;
 	walked->python_count = 0;
 	walked->python_end = (struct python_end){ .truncated = false };
 	walked->native_end = (struct unwind_result){ .count = 0 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "recorder/device.h"
+#include "recorder/probe.h"
 #include "recorder/python.h"
 #include "recorder/say.h"
 #include "recorder/session.h"
@@ -114,8 +115,21 @@ static inline uint32_t thread_id(struct session *session)
 /* A block's free says by its Python frames and its thread who let go; the native ones would double the cost. */
 static inline bool wants_native(const struct session *session, const struct record *record)
 {
-	return record->what != MEMTRACE_BLOCK_FREE &&
+	return record->frame && record->what != MEMTRACE_BLOCK_FREE &&
 	       (record->space != MEMTRACE_SPACE_BLOCK || record->bytes >= session->config.native_min_bytes);
+}
+
+static bool has_blocks; /* an event of PyTorch's allocator was recorded */
+
+static inline void note_block(const struct session *session, const struct record *record, uint32_t stack)
+{
+	if (record->what == MEMTRACE_BLOCK_FREE) {
+		probe_note_free(session, stack);
+	} else if (record->what == MEMTRACE_BLOCK_ALLOC) {
+		probe_note_block(session, stack, record->address);
+		if (!has_blocks)
+			__atomic_store_n(&has_blocks, true, __ATOMIC_RELAXED);
+	}
 }
 
 static inline void prepare(struct session *session, const struct record *record, struct prepared *prepared)
@@ -123,6 +137,7 @@ static inline void prepare(struct session *session, const struct record *record,
 	bool is_finalizing;
 	prepared->thread = thread_id(session);
 	prepared->stack = intern_stack(session, record->frame, wants_native(session, record), &is_finalizing);
+	note_block(session, record, prepared->stack);
 	if (is_finalizing)
 		prepared->flags |= MEMTRACE_AT_EXIT;
 	prepared->time_ns = session_moment(session);
@@ -212,6 +227,29 @@ int record_reading(struct session *session, struct record *record, uint64_t begu
 void record_device_uuid(unsigned ordinal, const void *uuid)
 {
 	device_learn_uuid(ordinal, uuid);
+}
+
+/* Python frames only. */
+uint8_t record_look(uint32_t *site)
+{
+	int saved = errno;
+	uint8_t bits = 0;
+	bool is_finalizing;
+	struct session *session = session_current();
+	if (session && enter()) {
+		thread_id(session);
+		uint32_t stack = intern_stack(session, NULL, false, &is_finalizing);
+		bits = session->intern.stack_bits[stack];
+		*site = session->intern.stack_sites[stack];
+		leave();
+	}
+	errno = saved;
+	return bits;
+}
+
+bool record_has_blocks(void)
+{
+	return __atomic_load_n(&has_blocks, __ATOMIC_RELAXED);
 }
 
 void record_device(unsigned ordinal, const char *name, uint64_t total_bytes)

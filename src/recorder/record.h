@@ -25,7 +25,8 @@ struct record {
 	uint64_t bytes;
 	uint64_t extra;
 	uint64_t stream;
-	const void *frame; /* of the hooked function (__builtin_frame_address(0)): where the native part begins */
+	const void *frame; /* of the hooked function (__builtin_frame_address(0)): where the native part begins; NULL: there is
+			    * none, the stack is Python's alone */
 	uint64_t at_ns;    /* CLOCK_MONOTONIC of something that is told later, which has no stack; 0: it is now */
 	bool is_of_other;  /* with at_ns: by which thread is not known */
 };
@@ -68,6 +69,13 @@ void record_early_blinds(struct session *);
 
 /* A library was opened or closed: the dump thread looks for Python again. No lock, no allocation. */
 void record_loader_changed(void);
+
+/* What the calling thread's Python stack says (PROBE_… of recorder/probe.h), and who called the optimizer. Records
+ * nothing; 0 without a session. */
+uint8_t record_look(uint32_t *site);
+
+/* True once a block of PyTorch's allocator was recorded. */
+bool record_has_blocks(void);
 
 /* True once an event of the program's own allocations was recorded in this process. */
 bool record_has_started(void);

@@ -23,6 +23,7 @@ struct thread_self {
 	uint64_t stack_key;
 	uint64_t asked_bytes; /* by the last computeStorageNbytes, until a block event takes it */
 	uint8_t is_counted;   /* the outermost call is, among those in progress */
+	uint8_t is_engine;    /* one of autograd's, by its name; known once there is an id */
 	uint8_t device_known; /* the ordinal below was set by a call we saw */
 	uint8_t device;
 	uint8_t context_count;

@@ -87,6 +87,11 @@ static const char *torch_path(const char *file)
 	return found;
 }
 
+bool mark_is_torch(const char *file)
+{
+	return torch_path(file) != NULL;
+}
+
 static bool file_matches(const char *file, const char *pattern)
 {
 	size_t length = strlen(pattern);
@@ -241,7 +246,7 @@ void marks_walk_python(struct marks_walk *walk, const char *file, const char *fu
 	bool is_torch = torch_path(file) != NULL;
 	if (!walk->count++)
 		marks->flags |= MARK_IS_PYTHON | (is_installed(file) ? MARK_LIBRARY : 0);
-	if (walk->is_site_next) {
+	if (walk->is_site_next && !is_torch) {
 		marks->step_site = frame;
 		walk->is_site_next = false;
 	}

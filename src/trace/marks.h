@@ -57,11 +57,13 @@ uint32_t mark_of_symbol(const char *symbol);
 /* True if a symbol matters to mark_of_symbol() even when it says nothing: an operator's entry. */
 bool mark_is_operator(const char *symbol);
 
+bool mark_is_torch(const char *file);
+
 struct stack_marks {
 	uint32_t flags;
 	uint8_t context; /* enum mark */
 	uint8_t native;
-	uint32_t step_site; /* python frame that called Optimizer.step, 0 none */
+	uint32_t step_site; /* the program's Python frame that called Optimizer.step, 0 none */
 };
 void marks_of_stack(const struct defs *, uint32_t stack, struct stack_marks *);
 

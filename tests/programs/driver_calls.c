@@ -39,6 +39,8 @@ static const struct row rows[] = {
 static CUcontext context_0, context_1;
 static CUstream stream;
 
+#include "driver_work.h"
+
 /* ---------- linear memory ---------- */
 
 static void free_device(CUdeviceptr pointer)
@@ -541,7 +543,7 @@ static int version_of(const char *symbol)
 static void *find(const struct row *row, const char *way)
 {
 	const char *suffix = strrchr(row->symbol, '_');
-	int is_twin = suffix && !strcmp(suffix, "_ptsz");
+	int is_twin = suffix && (!strcmp(suffix, "_ptsz") || !strcmp(suffix, "_ptds"));
 	cuuint64_t flags = is_twin || !strcmp(way, "getproc_thread")
 				   ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
 				   : 0;

@@ -118,6 +118,8 @@ void case_cudaMallocManaged(void)
 	free_device(pointer);
 }
 
+#include "runtime_work.h"
+
 /* ---------- memory of the host ---------- */
 
 static void expect_pinned(void *pointer, size_t bytes)

@@ -25,11 +25,13 @@ static void *next_function(const char *symbol)
 #define TYPE_AFTER                NEXT_TYPE
 #define TYPE_AROUND               NEXT_TYPE
 #define TYPE_ALWAYS               NEXT_TYPE
+#define TYPE_PROBE                NEXT_TYPE
 #define TYPE_PASS                 NEXT_TYPE
 #define TYPE_ALONE(parameters)    (void)
 #define WITH_AFTER                NEXT_ARGUMENTS
 #define WITH_AROUND               NEXT_ARGUMENTS
 #define WITH_ALWAYS               NEXT_ARGUMENTS
+#define WITH_PROBE                NEXT_ARGUMENTS
 #define WITH_PASS                 NEXT_ARGUMENTS
 #define WITH_ALONE(arguments)     ()
 #define V11(symbol, when, parameters, arguments)                                     \

@@ -1,0 +1,94 @@
+/* Owns the probe at kernel launches and the memory of which blocks were copied to. Runs on threads of
+ * the program: no lock but that of a new stack, no allocation. Must never record a launch more than
+ * once a step, nor a copy more than once a block while the table has room for it. */
+#include "recorder/probe.h"
+
+#include <errno.h>
+
+#include "recorder/record.h"
+#include "trace/marks.h"
+
+uint32_t probe_launches;
+uint64_t probe_copied[PROBE_COPIES];
+static uint32_t last_site; /* frame whose step was told last; 0: none since the backward */
+
+void probe_arm(void)
+{
+	if (__atomic_load_n(&probe_launches, __ATOMIC_RELAXED) == PROBE_LAUNCHES)
+		return;
+	__atomic_store_n(&last_site, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe_launches, PROBE_LAUNCHES, __ATOMIC_RELAXED);
+}
+
+void probe_leave_step(void)
+{
+	if (__atomic_load_n(&last_site, __ATOMIC_RELAXED))
+		__atomic_store_n(&last_site, 0, __ATOMIC_RELAXED);
+}
+
+uint8_t probe_frame_bits(const char *file, const char *function)
+{
+	uint32_t flags;
+	uint8_t torch = mark_is_torch(file) ? PROBE_TORCH : 0;
+	switch (mark_of_python(file, function, &flags)) {
+	case MARK_BACKWARD:
+	case MARK_BACKWARD_CALL:
+	case MARK_GRAD_CALL:
+		return torch | PROBE_BACKWARD;
+	case MARK_OPTIMIZER:
+		return torch | PROBE_OPTIMIZER;
+	case MARK_FORWARD:
+		return torch | PROBE_FORWARD;
+	default:
+		return torch;
+	}
+}
+
+static void tell_phase(void)
+{
+	const struct record record = {
+		.what = MEMTRACE_PHASE,
+		.device = MEMTRACE_DEVICE_UNKNOWN,
+	};
+	record_event(&record);
+}
+
+static void count_down(void)
+{
+	uint32_t left = __atomic_load_n(&probe_launches, __ATOMIC_RELAXED);
+	if (left)
+		__atomic_store_n(&probe_launches, left - 1, __ATOMIC_RELAXED);
+}
+
+/* A step stays one event however many kernels it launches; two steps have two callers. */
+void probe_note_launch(void)
+{
+	uint32_t site = 0;
+	uint8_t bits = record_look(&site);
+	if (bits & PROBE_BACKWARD || thread_self.is_engine)
+		return;
+	if (!(bits & (PROBE_OPTIMIZER | PROBE_FORWARD))) {
+		count_down();
+		probe_leave_step();
+	} else if (!(bits & PROBE_OPTIMIZER)) {
+		__atomic_store_n(&probe_launches, 0, __ATOMIC_RELAXED);
+		tell_phase();
+	} else if (__atomic_exchange_n(&last_site, site, __ATOMIC_RELAXED) != site) {
+		tell_phase();
+	}
+}
+
+void probe_note_copy(uint64_t address, uint64_t bytes, uint64_t source)
+{
+	uint64_t *copied = probe_copy_slot(address);
+	if (!bytes || !record_has_blocks() || __atomic_exchange_n(copied, address, __ATOMIC_RELAXED) == address)
+		return;
+	const struct record record = {
+		.what = MEMTRACE_COPY,
+		.device = MEMTRACE_DEVICE_UNKNOWN,
+		.address = address,
+		.bytes = bytes,
+		.extra = source,
+	};
+	record_event(&record);
+}

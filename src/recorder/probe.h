@@ -1,0 +1,68 @@
+/* What the recorder itself must know of the work that a thread does: optimizers that allocate nothing
+ * are only seen when they launch kernels. After a backward the probe is armed: launches of threads
+ * that are not autograd's walk their Python stack until a step or a module is seen. Disarmed it is
+ * one load and a branch. And of copies from the host the first into each block is told. */
+#ifndef MT_RECORDER_PROBE_H
+#define MT_RECORDER_PROBE_H
+
+#include <memtrace/trace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recorder/session.h"
+#include "recorder/thread.h"
+
+/* Of a stack. */
+#define PROBE_BACKWARD	1
+#define PROBE_OPTIMIZER 2
+#define PROBE_FORWARD	4
+#define PROBE_TORCH	8 /* of a frame only: the file is PyTorch's */
+
+#define PROBE_LAUNCHES 512 /* that are looked at after a backward */
+
+extern uint32_t probe_launches __attribute__((visibility("hidden"))); /* left; 0: disarmed */
+#define PROBE_COPIES 256
+extern uint64_t probe_copied[PROBE_COPIES] __attribute__((visibility("hidden"))); /* blocks, by address */
+
+static inline bool probe_is_armed(void)
+{
+	return __atomic_load_n(&probe_launches, __ATOMIC_RELAXED) != 0;
+}
+
+static inline uint64_t *probe_copy_slot(uint64_t address)
+{
+	return &probe_copied[(address >> 9 ^ address >> 17) % PROBE_COPIES];
+}
+
+void probe_arm(void);
+void probe_leave_step(void); /* the next one may have the same caller */
+
+/* For every block taken back: outside of a step it ends the last one. */
+static inline void probe_note_free(const struct session *session, uint32_t stack)
+{
+	if (probe_is_armed() && !(session->intern.stack_bits[stack] & PROBE_OPTIMIZER) && !thread_self.is_engine)
+		probe_leave_step();
+}
+
+/* For every block handed out: its stack arms or disarms. */
+static inline void probe_note_block(const struct session *session, uint32_t stack, uint64_t address)
+{
+	uint8_t bits = session->intern.stack_bits[stack];
+	uint64_t *copied = probe_copy_slot(address);
+	if (__atomic_load_n(copied, __ATOMIC_RELAXED) == address)
+		__atomic_store_n(copied, 0, __ATOMIC_RELAXED);
+	if (bits & PROBE_BACKWARD || thread_self.is_engine)
+		probe_arm();
+	else if (bits & PROBE_FORWARD && probe_is_armed())
+		__atomic_store_n(&probe_launches, 0, __ATOMIC_RELAXED);
+}
+
+/* The bits of a Python frame. */
+uint8_t probe_frame_bits(const char *file, const char *function);
+
+/* A kernel was launched while the probe was armed. Keeps errno. */
+void probe_note_launch(void);
+/* Bytes were copied to device memory; `source` 0: from the host, else from where it is not known. */
+void probe_note_copy(uint64_t address, uint64_t bytes, uint64_t source);
+
+#endif
