@@ -1,7 +1,8 @@
 /* `memtrace dump`: every event of a trace, in order. Owns the loop and its speed; the lines are
- * report/dump.c. Builds a model only for --tracked. */
+ * report/dump.c. Models are built for the JSON's categories, known at the end, and for --tracked. */
 #include "report/dump.h"
 
+#include "cli/labels.h"
 #include "cli/load.h"
 #include "cli/names.h"
 #include "cli/options.h"
@@ -25,7 +26,8 @@ struct choice {
 
 #define WRITE_BYTES 65536
 
-static bool dump_events(struct loaded *loaded, const struct choice *choice, struct text *out)
+static bool dump_events(struct loaded *loaded, const struct choice *choice,
+			const struct labels *labels, struct text *out)
 {
 	const struct defs *defs = trace_defs(loaded->trace);
 	struct dump_style style = choice->style;
@@ -36,7 +38,8 @@ static bool dump_events(struct loaded *loaded, const struct choice *choice, stru
 		if (style.tracked)
 			model_apply(style.tracked, &event);
 		if (choice->json)
-			dump_json(out, defs, &event, &style);
+			dump_json(out, defs, &event, labels_category(labels, event.sequence),
+				  &style);
 		else
 			dump_table(out, defs, &event, &style);
 		if (out->used_bytes >= WRITE_BYTES && !output_write(out))
@@ -49,6 +52,7 @@ static int dump(const char *path, const void *context)
 {
 	const struct choice *choice = context;
 	struct loaded loaded;
+	struct labels labels = {0};
 	struct text out;
 	int status = load_open(&loaded, path);
 	if (status)
@@ -57,10 +61,13 @@ static int dump(const char *path, const void *context)
 		names_find(&loaded);
 	if (choice->lines)
 		names_find_lines(&loaded, choice->debuginfod);
+	if (choice->json)
+		labels_open(&labels, path);
 	text_init(&out);
 	if (!choice->json)
 		dump_table_head(&out);
-	dump_events(&loaded, choice, &out);
+	dump_events(&loaded, choice, &labels, &out);
+	labels_close(&labels);
 	load_refresh_facts(&loaded);
 	if (loaded.facts.given_up)
 		tell("%s: the first %llu events were given up to keep the file within its bound", path,

@@ -113,6 +113,8 @@ int load_replay(struct loaded *loaded)
 		tell("%s: there is no memory for it", loaded->facts.trace_path);
 		return STATUS_UNREADABLE;
 	}
+	if (loaded->observer)
+		model_observe(loaded->model, loaded->observer);
 	progress_start(&progress, loaded->facts.trace_path);
 	/* A model that fails says so itself: reading goes on, so that the facts are complete. */
 	for (uint64_t count = 0; trace_next(loaded->trace, &event); count++) {

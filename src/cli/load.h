@@ -12,6 +12,7 @@ struct loaded {
 	struct model *model; /* NULL until load_replay() */
 	struct summary_facts facts;
 	bool has_lost_state; /* events were given up, and no state tells what they were */
+	struct model_observer *observer; /* NULL, or set before load_replay() */
 };
 
 /* STATUS_YES, or STATUS_UNREADABLE: then the reason was said and nothing needs to be closed. */

@@ -79,6 +79,13 @@ void attribution_note_phase(struct model *m, const struct event *e)
 		phase_note(m, e, &facts);
 }
 
+void attribution_observe(struct model *m, uint64_t born, uint8_t label)
+{
+	struct model_observer *observer = m->attribution->observer;
+	if (observer)
+		observer->labelled(observer, born, label);
+}
+
 void model_observe(struct model *m, struct model_observer *observer)
 {
 	m->attribution->observer = observer;

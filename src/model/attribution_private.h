@@ -266,6 +266,7 @@ void attribution_counted(struct model *, const struct block *, struct device *, 
 /* `block` NULL: one that is not known. */
 void attribution_note_free(struct model *, struct block *, const struct event *);
 void attribution_note_phase(struct model *, const struct event *);
+void attribution_observe(struct model *, uint64_t born, uint8_t label);
 void categories_add(const struct model *, struct model_categories *, uint8_t label, uint64_t bytes);
 /* The label of driver memory outside PyTorch's cache, from its owner. */
 enum label attribution_of_owner(const char *owner);

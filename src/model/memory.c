@@ -69,6 +69,8 @@ void memory_change(struct model *m, struct memory *memory, enum change change,
 {
 	if (memory->role == ROLE_EXTERNAL)
 		return;
+	if (change == CHANGE_OBTAINED && memory->role != ROLE_CACHE && memory->slot != SLOT_HOST)
+		attribution_observe(m, memory->born, memory->label);
 	if (memory->slot == SLOT_HOST) {
 		change_host(m, change, memory->bytes);
 		return;

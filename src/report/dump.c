@@ -128,7 +128,7 @@ static void add_tracked(struct json *json, const struct model *model)
 }
 
 void dump_json(struct text *out, const struct defs *defs, const struct event *event,
-	       const struct dump_style *style)
+	       const char *category, const struct dump_style *style)
 {
 	char owner[OWNER_NAME_BYTES];
 	struct json json = {.out = out};
@@ -143,7 +143,7 @@ void dump_json(struct text *out, const struct defs *defs, const struct event *ev
 	json_signed(&json, "status", event->status);
 	json_string(&json, "owner", owner_of_event(defs, event, owner));
 	json_unsigned(&json, "stack", event->stack);
-	json_null(&json, "category");
+	json_string(&json, "category", category);
 	if (text_of(defs, event))
 		json_string(&json, "text", text_of(defs, event));
 	if (event->flags & MEMTRACE_AT_EXIT)

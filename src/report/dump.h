@@ -14,7 +14,9 @@ struct dump_style {
 	struct model *tracked; /* or NULL: the events up to this one; its figures are written too */
 };
 
-void dump_json(struct text *, const struct defs *, const struct event *, const struct dump_style *);
+/* `category`: of the memory concerned, NULL unknown or none. */
+void dump_json(struct text *, const struct defs *, const struct event *, const char *category,
+	       const struct dump_style *);
 
 void dump_table_head(struct text *);
 void dump_table(struct text *, const struct defs *, const struct event *,

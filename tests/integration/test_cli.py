@@ -250,7 +250,7 @@ def test_dump_json_has_a_line_an_event(tool, trace):
     assert lines[0] == {
         "seq": 0, "time_ns": 1_024_000, "thread": 1, "tid": 4242, "what": "alloc", "space": "device",
         "device": 0, "stream": None, "addr": 0x7F0000000000, "bytes": 3 << 20, "asked": None,
-        "status": 0, "owner": "program", "stack": 1, "category": None,
+        "status": 0, "owner": "program", "stack": 1, "category": "unknown",
     }
 
 

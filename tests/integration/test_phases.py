@@ -1,6 +1,7 @@
 """Steps and backwards are counted as the program counts them, whatever its optimizers allocate, and
 the categories at the peak add up."""
 
+import collections
 import json
 
 import pytest
@@ -25,6 +26,25 @@ def check(run):
         shares = sum(row["bytes"] for row in peak["stacks"]) + peak["stacks_omitted"]["bytes"]
         assert shares == peak["allocated_bytes"]
     return told
+
+
+def check_peak(run):
+    """The categories at the peak, which follow every later change of a label, are those that the
+    blocks alive at that moment have at the end."""
+    (device,) = report(run.trace)["devices"]
+    live, last = {}, device["peak"]["sequence"]
+    for event in dump(run.trace)[: last + 1]:
+        if event["what"] == "block_alloc":
+            live[event["addr"]] = event
+        elif event["what"] == "block_free":
+            assert event["category"] is not None
+            live.pop(event["addr"])
+    sums = collections.Counter()
+    for event in live.values():
+        sums[event["category"]] += event["bytes"]
+    told = {name: size for name, size in device["peak"]["categories"].items() if size}
+    assert told == dict(sums)
+    assert {"parameters", "gradients", "optimizer_state", "input"} <= set(told)
 
 
 def check_copies(run):
@@ -55,6 +75,7 @@ def test_steps_of_optimizers_that_allocate_nothing_are_counted(torch, tmp_path):
             assert (categories is None) == (bytes_then is None)
             assert bytes_then is None or sum(categories.values()) == bytes_then
     check_copies(run)
+    check_peak(run)
 
 
 def test_threads_that_train_at_once_have_loops_of_their_own(tmp_path):

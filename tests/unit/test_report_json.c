@@ -112,11 +112,17 @@ static void dump_events(void (*print)(struct text *, const struct defs *, const 
 			      &(struct dump_style){.stacks = stacks});
 }
 
+static void dump_json_line(struct text *out, const struct defs *defs, const struct event *event,
+			   const struct dump_style *style)
+{
+	dump_json(out, defs, event, event->what == MEMTRACE_BLOCK_ALLOC ? "input" : NULL, style);
+}
+
 static void dump_has_a_line_an_event(void **state)
 {
 	(void)state;
 	scene_finish(&scene);
-	dump_events(dump_json);
+	dump_events(dump_json_line);
 	assert_golden(&text, "dump.json");
 	assert_int_equal(text_lines(&text), 2 * sizeof events / sizeof *events);
 }

@@ -1,0 +1,163 @@
+/* attribution: a training loop by hand, and what each block turns out to have been. */
+#include "test_model_kit.h"
+
+#include "trace/marks.h"
+
+enum { T_INIT = STACKS_END, T_DATA, T_FORWARD, T_BACKWARD_CALL, T_NONE, T_STEP, T_STEP_STATE, T_ZERO, T_END };
+enum { MAIN = 1, ENGINE = 9 };
+
+#define AT 0x10000000ull
+
+struct known_frame {
+	const char *file, *function;
+};
+
+/* One Python frame a stack, but where the marker has to be found further out. */
+static const struct known_frame frames[] = {
+	{"/x/torch/nn/modules/linear.py", "Linear.__init__"},
+	{"/home/me/train.py", "batch"},
+	{"/x/torch/nn/modules/module.py", "Module._call_impl"},
+	{"/x/torch/autograd/__init__.py", "backward"},
+	{"/x/torch/optim/optimizer.py", "Optimizer.profile_hook_step.<locals>.wrapper"},
+	{"/x/torch/optim/optimizer.py", "Optimizer.zero_grad"},
+};
+#define FRAME_COUNT (sizeof frames / sizeof *frames)
+
+static void define_loop(struct scene *s)
+{
+	static struct records r;
+	uint32_t string = 11, frame = FRAMES_END;
+	memset(&r, 0, sizeof r);
+	for (size_t i = 0; i < FRAME_COUNT; i++) {
+		put_string(&r, string, frames[i].file);
+		put_string(&r, string + 1, frames[i].function);
+		put_python_frame(&r, frame + (uint32_t)i, string, string + 1, 1);
+		string += 2;
+	}
+	const uint32_t init = frame, data = frame + 1, forward = frame + 2, backward = frame + 3, step = frame + 4,
+		       zero = frame + 5;
+	put_stack(&r, T_INIT, MODULE_TORCH, 1, 0, &init);
+	put_stack(&r, T_DATA, MODULE_TORCH, 1, 0, &data);
+	put_stack(&r, T_FORWARD, MODULE_TORCH, 1, 0, &forward);
+	put_stack(&r, T_BACKWARD_CALL, MODULE_TORCH, 1, 0, &backward);
+	put_stack(&r, T_NONE, MODULE_TORCH, 0, 0, NULL);
+	put_stack(&r, T_STEP, MODULE_TORCH, 1, 0, &step);
+	put_stack(&r, T_STEP_STATE, MODULE_TORCH, 1, 0, &step);
+	put_stack(&r, T_ZERO, MODULE_TORCH, 1, 0, &zero);
+	put_string(&r, string, "pt_autograd_0");
+	put_thread(&r, ENGINE, 200, string);
+	assert_int_equal(defs_add(s->defs, r.data, r.used_bytes, NULL), 0);
+}
+
+static void on(struct scene *s, uint32_t thread)
+{
+	s->next.thread = thread;
+}
+
+static void take_back(struct scene *s, uint64_t address, uint32_t stack)
+{
+	put(s, MEMTRACE_BLOCK_FREE, MEMTRACE_SPACE_BLOCK, address, 0, 0, stack);
+}
+
+static void check_bytes(const uint64_t *bytes, enum model_category category, uint64_t expected)
+{
+	assert_int_equal(bytes[category], expected);
+}
+
+/* Parameter 4, batch 1, activations 8, gradient 4, scratch of backward 16, state 8 MiB. */
+static void train_once(struct scene *s, bool first)
+{
+	on(s, MAIN);
+	block(s, AT + 1 * MIB * 100, 1 * MIB, T_DATA);
+	put(s, MEMTRACE_COPY, MEMTRACE_SPACE_NONE, AT + 1 * MIB * 100, 1 * MIB, 0, 0);
+	block(s, AT + 2 * MIB * 100, 8 * MIB, T_FORWARD);
+	block(s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
+	on(s, ENGINE);
+	block(s, AT + 4 * MIB * 100, 4 * MIB, T_NONE);
+	block(s, AT + 5 * MIB * 100, 16 * MIB, T_NONE);
+	take_back(s, AT + 5 * MIB * 100, T_NONE);
+	take_back(s, AT + 2 * MIB * 100, T_NONE);
+	on(s, MAIN);
+	take_back(s, AT + 3 * MIB * 100, T_DATA);
+	if (first)
+		block(s, AT + 6 * MIB * 100, 8 * MIB, T_STEP_STATE);
+	else
+		put(s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_STEP);
+	take_back(s, AT + 4 * MIB * 100, T_ZERO);
+	take_back(s, AT + 1 * MIB * 100, T_DATA);
+}
+
+static void blocks_of_a_training_loop_get_their_categories(void **state)
+{
+	struct scene s;
+	struct model_categories at_peak;
+	struct model_step_totals totals;
+	struct model_step step;
+	(void)state;
+	scene_open(&s);
+	define_loop(&s);
+	on(&s, MAIN);
+	block(&s, AT, 4 * MIB, T_INIT);
+	for (int i = 0; i < 3; i++)
+		train_once(&s, i == 0);
+	model_finish(s.m);
+
+	assert_true(model_categories_at_peak(s.m, 0, &at_peak));
+	check_bytes(at_peak.bytes, MODEL_PARAMETERS, 4 * MIB);
+	check_bytes(at_peak.bytes, MODEL_INPUT, 1 * MIB);
+	check_bytes(at_peak.bytes, MODEL_ACTIVATIONS, 8 * MIB);
+	check_bytes(at_peak.bytes, MODEL_GRADIENTS, 4 * MIB);
+	check_bytes(at_peak.bytes, MODEL_TEMPORARY, 16 * MIB + 512);
+	check_bytes(at_peak.bytes, MODEL_OPTIMIZER_STATE, 8 * MIB);
+	assert_int_equal(device(&s)->peak.phase, MODEL_PHASE_BACKWARD);
+	assert_int_equal(device(&s)->peak.step, 2);
+
+	model_step_totals(s.m, &totals);
+	assert_int_equal(totals.steps, 3);
+	assert_int_equal(totals.backwards, 3);
+	assert_true(model_step(s.m, 0, &step));
+	assert_int_equal(step.after[MODEL_AFTER_FORWARD].allocated_bytes, 13 * MIB);
+	assert_int_equal(step.after[MODEL_AFTER_BACKWARD].allocated_bytes, 9 * MIB + 512);
+	check_bytes(step.after[MODEL_AFTER_BACKWARD].categories.bytes, MODEL_GRADIENTS, 4 * MIB);
+	assert_int_equal(step.after[MODEL_AFTER_OPTIMIZER].allocated_bytes, 17 * MIB);
+	check_bytes(step.after[MODEL_AFTER_OPTIMIZER].categories.bytes, MODEL_OPTIMIZER_STATE, 8 * MIB);
+	scene_close(&s);
+}
+
+static void check_mark(const char *file, const char *function, enum mark expected)
+{
+	uint32_t flags;
+	assert_int_equal(mark_of_python(file, function, &flags), expected);
+}
+
+static void frames_are_known_by_the_end_of_their_path(void **state)
+{
+	(void)state;
+	check_mark("/a/torch/x/torch/autograd/graph.py", "_engine_run_backward", MARK_BACKWARD);
+	check_mark("/a/autograd/graph.py", "_engine_run_backward", MARK_USER);
+	check_mark("/a/torch/optim/optimizer.py", "wrapper", MARK_OPTIMIZER);
+	check_mark("/home/me/model.py", "Net.__init__", MARK_USER_INIT);
+	check_mark("/a/torch/nn/modules/conv.py", "Conv2d.forward", MARK_USER);
+}
+
+static void operators_are_known_by_their_mangled_names(void **state)
+{
+	(void)state;
+	assert_int_equal(mark_of_symbol("_ZN2at4_ops5zeros4callEN3c108ArrayRef"), MARK_FACTORY | MARK_ZEROS);
+	assert_int_equal(mark_of_symbol("_ZN2at4_ops15randint_low_out4callE"), MARK_FACTORY);
+	assert_int_equal(mark_of_symbol("_ZN2at4_ops5clone4callE"), MARK_CLONE);
+	assert_int_equal(mark_of_symbol("_ZN2at4_ops6linear4callE"), 0);
+	assert_true(mark_is_operator("_ZN2at4_ops6linear4callE"));
+	assert_int_equal(mark_of_symbol("_ZN2at4_ops99zeros"), 0);
+	assert_int_equal(mark_of_symbol("_ZN2at4cuda24getCurrentCUDABlasHandleEb"), MARK_WORKSPACE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_of_a_training_loop_get_their_categories),
+		cmocka_unit_test(frames_are_known_by_the_end_of_their_path),
+		cmocka_unit_test(operators_are_known_by_their_mangled_names),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
