@@ -358,13 +358,14 @@ void graph_note_end(struct model *, const struct event *);
 /* ---------- block.c ---------- */
 
 struct block {
-	uint64_t address, bytes, stream;
+	uint64_t address;
+	UT_hash_handle hh; /* beside its key: a look-up touches one cache line a block */
+	uint64_t bytes, stream;
 	uint64_t asked_bytes; /* 0 unknown */
 	uint32_t stack;
 	uint16_t thread; /* id; 0 unknown, or too large a number */
 	uint8_t slot;
 	struct block_facts facts;
-	UT_hash_handle hh;
 };
 
 struct block *block_find(const struct model *, uint64_t address); /* NULL: none is live there */
