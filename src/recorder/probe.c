@@ -8,22 +8,25 @@
 #include "recorder/record.h"
 #include "trace/marks.h"
 
-uint32_t probe_launches;
+uint32_t probe_backwards;
 uint64_t probe_copied[PROBE_COPIES];
-static uint32_t last_site; /* frame whose step was told last; 0: none since the backward */
+static bool has_disarmed = true; /* some thread, since it was armed */
 
+/* Once a backward, as far as a thread has left the last one behind. */
 void probe_arm(void)
 {
-	if (__atomic_load_n(&probe_launches, __ATOMIC_RELAXED) == PROBE_LAUNCHES)
+	if (!__atomic_load_n(&has_disarmed, __ATOMIC_RELAXED))
 		return;
-	__atomic_store_n(&last_site, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe_launches, PROBE_LAUNCHES, __ATOMIC_RELAXED);
+	__atomic_store_n(&has_disarmed, false, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&probe_backwards, 1, __ATOMIC_RELAXED);
 }
 
-void probe_leave_step(void)
+void probe_disarm(void)
 {
-	if (__atomic_load_n(&last_site, __ATOMIC_RELAXED))
-		__atomic_store_n(&last_site, 0, __ATOMIC_RELAXED);
+	thread_self.probe_seen = __atomic_load_n(&probe_backwards, __ATOMIC_RELAXED);
+	thread_self.probe_site = 0;
+	thread_self.probe_looks = 0;
+	__atomic_store_n(&has_disarmed, true, __ATOMIC_RELAXED);
 }
 
 uint8_t probe_frame_bits(const char *file, const char *function)
@@ -53,28 +56,31 @@ static void tell_phase(void)
 	record_event(&record);
 }
 
-static void count_down(void)
+/* A step stays one event however many kernels it launches; two steps have two callers. */
+static void tell_step(uint32_t site)
 {
-	uint32_t left = __atomic_load_n(&probe_launches, __ATOMIC_RELAXED);
-	if (left)
-		__atomic_store_n(&probe_launches, left - 1, __ATOMIC_RELAXED);
+	thread_self.probe_looks = 0;
+	if (thread_self.probe_site == site)
+		return;
+	thread_self.probe_site = site;
+	tell_phase();
 }
 
-/* A step stays one event however many kernels it launches; two steps have two callers. */
 void probe_note_launch(void)
 {
 	uint32_t site = 0;
 	uint8_t bits = record_look(&site);
 	if (bits & PROBE_BACKWARD || thread_self.is_engine)
 		return;
-	if (!(bits & (PROBE_OPTIMIZER | PROBE_FORWARD))) {
-		count_down();
-		probe_leave_step();
-	} else if (!(bits & PROBE_OPTIMIZER)) {
-		__atomic_store_n(&probe_launches, 0, __ATOMIC_RELAXED);
+	if (bits & PROBE_OPTIMIZER) {
+		tell_step(site);
+	} else if (bits & PROBE_FORWARD) {
+		probe_disarm();
 		tell_phase();
-	} else if (__atomic_exchange_n(&last_site, site, __ATOMIC_RELAXED) != site) {
-		tell_phase();
+	} else {
+		thread_self.probe_site = 0;
+		if (++thread_self.probe_looks >= PROBE_LAUNCHES)
+			probe_disarm();
 	}
 }
 

@@ -18,15 +18,16 @@
 #define PROBE_FORWARD	4
 #define PROBE_TORCH	8 /* of a frame only: the file is PyTorch's */
 
-#define PROBE_LAUNCHES 512 /* that are looked at after a backward */
+#define PROBE_LAUNCHES 512 /* that a thread looks at after a backward */
 
-extern uint32_t probe_launches __attribute__((visibility("hidden"))); /* left; 0: disarmed */
+extern uint32_t probe_backwards __attribute__((visibility("hidden"))); /* that armed it */
 #define PROBE_COPIES 256
 extern uint64_t probe_copied[PROBE_COPIES] __attribute__((visibility("hidden"))); /* blocks, by address */
 
+/* For each thread until it is seen in a module again: others may train at the same time. */
 static inline bool probe_is_armed(void)
 {
-	return __atomic_load_n(&probe_launches, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&probe_backwards, __ATOMIC_RELAXED) != thread_self.probe_seen;
 }
 
 static inline uint64_t *probe_copy_slot(uint64_t address)
@@ -34,14 +35,14 @@ static inline uint64_t *probe_copy_slot(uint64_t address)
 	return &probe_copied[(address >> 9 ^ address >> 17) % PROBE_COPIES];
 }
 
-void probe_arm(void);
-void probe_leave_step(void); /* the next one may have the same caller */
+void probe_arm(void);    /* all threads */
+void probe_disarm(void); /* the calling one */
 
 /* For every block taken back: outside of a step it ends the last one. */
 static inline void probe_note_free(const struct session *session, uint32_t stack)
 {
 	if (probe_is_armed() && !(session->intern.stack_bits[stack] & PROBE_OPTIMIZER) && !thread_self.is_engine)
-		probe_leave_step();
+		thread_self.probe_site = 0; /* the next step may have the same caller */
 }
 
 /* For every block handed out: its stack arms or disarms. */
@@ -54,7 +55,7 @@ static inline void probe_note_block(const struct session *session, uint32_t stac
 	if (bits & PROBE_BACKWARD || thread_self.is_engine)
 		probe_arm();
 	else if (bits & PROBE_FORWARD && probe_is_armed())
-		__atomic_store_n(&probe_launches, 0, __ATOMIC_RELAXED);
+		probe_disarm();
 }
 
 /* The bits of a Python frame. */

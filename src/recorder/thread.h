@@ -23,6 +23,9 @@ struct thread_self {
 	uint64_t stack_key;
 	uint64_t asked_bytes; /* by the last computeStorageNbytes, until a block event takes it */
 	uint8_t is_counted;   /* the outermost call is, among those in progress */
+	uint32_t probe_seen;  /* the backward after which this thread was seen in a module: recorder/probe.h */
+	uint32_t probe_site;  /* the caller of the step that was told last, 0 none */
+	uint16_t probe_looks; /* launches looked at since */
 	uint8_t is_engine;    /* one of autograd's, by its name; known once there is an id */
 	uint8_t device_known; /* the ordinal below was set by a call we saw */
 	uint8_t device;
