@@ -51,7 +51,7 @@ struct verb {
 	int (*run)(const struct arguments *); /* returns the exit status */
 };
 
-#define VERBS(X) X(run) X(report) X(steps) X(peak) X(whatif) X(flame) X(dump) \
+#define VERBS(X) X(run) X(report) X(steps) X(peak) X(oom) X(whatif) X(flame) X(dump) \
 	X(check) X(cards) X(help)
 
 #define X(name) extern const struct verb verb_##name;

@@ -93,6 +93,18 @@ void model_observe(struct model *m, struct model_observer *observer)
 
 /* ---------- what is told ---------- */
 
+void attribution_describe_work(const struct model *m, uint8_t slot, struct work *work)
+{
+	const struct attribution *a = m->attribution;
+	const struct loop *loop = a->loop_count ? &a->loops[a->loop_of_slot[slot]] : NULL;
+	*work = (struct work){
+		.steps = a->step_count,
+		.backwards = a->backwards,
+		.call_begin = loop && (loop->in_forward || loop->in_backward) ? loop->call_begin : UINT64_MAX,
+		.has_trained = a->has_trained,
+	};
+}
+
 void categories_add(const struct model *m, struct model_categories *categories, uint8_t label, uint64_t bytes)
 {
 	struct label_meaning meaning = label_meaning(label, m->attribution->has_trained);

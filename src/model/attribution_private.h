@@ -126,6 +126,7 @@ struct stepper { /* a thread inside Optimizer.step */
 struct loop { /* a thread that trains, and the engine threads that work for it */
 	uint32_t main;	  /* thread id, 0 none yet */
 	uint64_t last;	  /* event of main */
+	uint64_t call_begin; /* of the call that goes on: sequence */
 	uint64_t devices; /* bit a slot */
 	bool is_used, trains;
 	bool in_backward, by_grad; /* torch.autograd.grad */
@@ -257,6 +258,8 @@ struct attribution {
 	struct model_observer *observer;
 };
 
+struct work;
+void attribution_describe_work(const struct model *, uint8_t slot, struct work *);
 int attribution_init(struct model *); /* 0 or -ENOMEM */
 const struct stack_marks *attribution_marks(struct model *, uint32_t stack); /* never NULL */
 bool attribution_is_engine(struct model *, uint32_t thread);

@@ -38,8 +38,10 @@ static void remove_block(struct model *m, struct block *block, const struct even
 {
 	struct device *d = device_of(m, block->slot);
 	attribution_note_free(m, block, e);
-	if (d)
+	if (d) {
 		count_block(m, d, block, CHANGE_GIVEN_BACK);
+		trend_note(&d->trend, CHANGE_GIVEN_BACK, d->now.pytorch_allocated.live_bytes, e->sequence);
+	}
 	m->totals.live_blocks--;
 	HASH_DEL(m->blocks, block);
 	arena_free(m->arena, block, sizeof *block);
@@ -66,6 +68,7 @@ static void add_block(struct model *m, struct device *d, const struct event *e)
 	attribution_counted(m, block, d, e);
 	device_note_peak(d, e, NULL);
 	segment_note_fullest(d, e);
+	trend_note(&d->trend, CHANGE_OBTAINED, d->now.pytorch_allocated.live_bytes, e->sequence);
 }
 
 void block_note_alloc(struct model *m, const struct event *e)

@@ -119,6 +119,10 @@ void device_freeze(struct model *m, struct device *d, uint64_t sequence)
 	d->frozen_allocated = c->meter;
 	composition_snapshot(m, c, sequence, &d->frozen_stacks);
 	d->frozen_map = segment_map_create(m, d);
+	d->frozen_trend = model_new(m, sizeof *d->frozen_trend);
+	if (d->frozen_trend)
+		*d->frozen_trend = d->trend;
+	attribution_describe_work(m, d->slot, &d->frozen_work);
 	for (uint32_t i = 0; i < d->owner_capacity; i++)
 		d->owners[i].frozen_bytes = d->owners[i].live_bytes;
 }

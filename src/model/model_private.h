@@ -117,6 +117,48 @@ const struct stack_facts *stack_facts(struct model *, uint32_t stack); /* never 
 /* True also if one is unknown. */
 bool stacks_have_same_python(const struct model *, uint32_t, uint32_t);
 
+/* ---------- trend.c: how the least live memory moves ---------- */
+
+#define TREND_WINDOWS 48
+
+struct trend_window {
+	uint64_t begin; /* sequence of the event before it */
+	uint64_t least_bytes;
+	uint64_t allocations, frees;
+};
+
+struct trend_series {
+	struct trend_window windows[TREND_WINDOWS], open;
+	uint32_t count;	 /* of full windows */
+	uint32_t stride; /* periods a window */
+	uint32_t periods; /* of the open one */
+	uint64_t total_periods;
+};
+
+struct trend { /* a period is a step, or a stretch of block events */
+	struct trend_series steps, events;
+	uint64_t event_count;
+};
+
+struct trend_growth {
+	const struct trend_series *series;
+	bool is_growing;
+	uint32_t first, windows; /* of the rise */
+	uint64_t begin;		 /* sequence */
+	uint64_t bytes, periods, allocations, frees;
+};
+
+void trend_note(struct trend *, enum change, uint64_t live_bytes, uint64_t sequence);
+void trend_end_step(struct trend *, uint64_t live_bytes, uint64_t sequence);
+struct trend_growth trend_growth_of(const struct trend_series *);
+uint32_t trend_window_of(const struct trend_growth *, uint64_t sequence);
+
+struct work { /* what was going on at a moment that is judged */
+	uint64_t steps, backwards;
+	uint64_t call_begin; /* sequence at which the call of a module that goes on began; UINT64_MAX: none does */
+	bool has_trained;
+};
+
 /* ---------- device.c: the figures of a device ---------- */
 
 struct lazy { /* a value at the peak of a composition */
@@ -164,6 +206,8 @@ struct device {
 	struct untracked untracked;
 	struct model_fullest fullest;
 	struct segment_map *frozen_map;
+	struct trend trend, *frozen_trend;
+	struct work frozen_work;
 	struct model_device shown; /* made anew at every look */
 	struct model_owner shown_owner;
 };
@@ -445,6 +489,8 @@ struct suspect { /* a failure that may be an OOM; later one that is */
 	struct model_oom oom;
 	struct snapshot stacks;
 	struct segment_map *map; /* after the flush */
+	struct trend *trend;
+	struct work work;
 	uint64_t deadline; /* in events of the thread */
 	bool is_async;     /* by PyTorch's cudaMallocAsync backend */
 };

@@ -13,6 +13,7 @@ static void release_suspect(struct model *m, struct suspect *suspect)
 		return;
 	snapshot_release(m, &suspect->stacks);
 	segment_map_release(suspect->map);
+	arena_free(m->arena, suspect->trend, sizeof *suspect->trend);
 	arena_free(m->arena, suspect, sizeof *suspect);
 }
 
@@ -62,6 +63,7 @@ static struct suspect *suspect_create(struct model *m, struct device *d, const s
 	};
 	if (m->oom_count < MODEL_OOMS_MAX)
 		composition_snapshot(m, c, e->sequence, &suspect->stacks);
+	attribution_describe_work(m, d->slot, &suspect->work);
 	return suspect;
 }
 
@@ -145,6 +147,14 @@ static void describe_flush(struct suspect *suspect, const struct trial *trial)
 		set_device_info(suspect, trial->free_bytes, trial->total_bytes);
 }
 
+static void keep_map(struct model *m, const struct device *d, struct suspect *suspect)
+{
+	suspect->map = segment_map_create(m, d);
+	suspect->trend = model_new(m, sizeof *suspect->trend);
+	if (suspect->trend)
+		*suspect->trend = d->trend;
+}
+
 void oom_note_block(struct model *m, const struct event *e)
 {
 	struct device *d = device_of(m, e->device);
@@ -162,7 +172,7 @@ void oom_note_block(struct model *m, const struct event *e)
 	bool is_here = thread->trial.is_active && thread->trial.slot == d->slot;
 	describe_flush(suspect, is_here ? &thread->trial : &nothing);
 	if (m->oom_count < MODEL_OOMS_MAX)
-		suspect->map = segment_map_create(m, d);
+		keep_map(m, d, suspect);
 	confirm(m, suspect);
 	trial_end(thread, e);
 }

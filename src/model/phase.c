@@ -247,6 +247,8 @@ static void note_forward(struct model *m, const struct event *e, const struct mo
 	}
 	if (loop->window_is_open)
 		settle_data(m, loop);
+	if (!loop->in_forward)
+		loop->call_begin = e->sequence;
 	loop->in_forward = true;
 	loop->is_setting_up &= !m->attribution->has_trained;
 }

@@ -111,6 +111,9 @@ void step_end(struct model *m, struct loop *loop, const struct event *e)
 		struct step_record *record = loop->open[slot];
 		if (!record)
 			continue;
+		if (m->devices[slot])
+			trend_end_step(&m->devices[slot]->trend, m->devices[slot]->now.pytorch_allocated.live_bytes,
+				       e->sequence);
 		record->end_ns = e->time_ns;
 		record->end_sequence = e->sequence;
 		record->is_open = false;

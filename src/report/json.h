@@ -48,6 +48,8 @@ void json_add_segment_map(struct json *, const char *key, const struct segment_m
 void json_add_steps(struct json *, const struct model *); /* "steps": […], "step_totals": {…} */
 
 /* json_oom.c */
+#define FINDINGS_MAX 8
+void json_add_findings(struct json *, const struct model *, const struct defs *); /* "findings": […] */
 void json_add_ooms(struct json *, const struct model *, const struct defs *); /* "ooms": […] */
 
 #endif

@@ -1,9 +1,11 @@
-/* `memtrace report --json`: what is said of an OOM. Owns the objects of "ooms". Must never give a
- * verdict or an advice that was not computed: "unknown", null and empty lists stand for them. */
+/* `memtrace report --json`: what is said of an OOM, and of a run without one. Owns the objects of "ooms" and
+ * "findings". Must never give a verdict or an advice that the model did not: "unknown", null and empty lists
+ * stand for them. */
 #include "model/segments.h"
 #include "report/json.h"
 #include "report/sites.h"
 #include "report/untracked.h"
+#include "report/verdict.h"
 
 /* a - b where both are known and make sense together, else null. */
 static void add_difference(struct json *json, const char *key, bool is_known, uint64_t a,
@@ -39,18 +41,14 @@ static void add_evidence(struct json *json, const struct model_oom *oom)
 	json_close(json, '}');
 }
 
-static void add_empty(struct json *json, const char *key)
-{
-	json_open(json, key, '[');
-	json_close(json, ']');
-}
-
 static void add_oom(struct json *json, const struct model *model, const struct defs *defs,
 		    size_t index)
 {
 	const struct composition of = {COMPOSITION_OOM, (unsigned)index};
 	const struct model_oom *oom = model_oom(model, index);
+	struct verdict_words words = {.defs = defs};
 	struct model_categories categories;
+	struct verdict verdict;
 	model_categories_at_oom(model, index, &categories);
 	json_open(json, NULL, '{');
 	json_known(json, "device", oom->device != MEMTRACE_DEVICE_UNKNOWN, oom->device);
@@ -62,13 +60,10 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 	json_unsigned(json, "reserved_bytes", oom->reserved_bytes);
 	json_add_categories(json, "categories", categories.bytes);
 	json_add_categories(json, "provisional", categories.provisional_bytes);
-	json_string(json, "verdict", "unknown");
-	json_null(json, "kind");
-	json_null(json, "confidence");
+	model_verdict(model, index, &verdict);
+	verdict_add_json(json, &verdict, &words);
 	add_evidence(json, oom);
 	json_add_segment_map(json, "fragmentation", model_segments_at_oom(model, index), defs, oom->requested_bytes);
-	add_empty(json, "advice");
-	add_empty(json, "not_advised");
 	json_open(json, "stack", '{');
 	json_add_stack(json, defs, oom->stack);
 	json_close(json, '}');
@@ -81,5 +76,20 @@ void json_add_ooms(struct json *json, const struct model *model, const struct de
 	json_open(json, "ooms", '[');
 	for (size_t i = 0; i < model_oom_count(model); i++)
 		add_oom(json, model, defs, i);
+	json_close(json, ']');
+}
+
+void json_add_findings(struct json *json, const struct model *model, const struct defs *defs)
+{
+	struct verdict found[FINDINGS_MAX];
+	const struct verdict_words words = {.defs = defs, .is_finding = true};
+	size_t count = model_findings(model, found, FINDINGS_MAX);
+	json_open(json, "findings", '[');
+	for (size_t i = 0; i < count; i++) {
+		json_open(json, NULL, '{');
+		json_known(json, "device", found[i].device != MEMTRACE_DEVICE_UNKNOWN, found[i].device);
+		verdict_add_json(json, &found[i], &words);
+		json_close(json, '}');
+	}
 	json_close(json, ']');
 }

@@ -1,5 +1,5 @@
 /* What is said when memory ran out. Owns the facts of it: who asked for how much, what was free,
- * who held the rest. Must never guess a cause: no verdict is computed here. No malloc, stdio or
+ * who held the rest. The cause is the model's, its words are verdict.c's. No malloc, stdio or
  * locale: see summary.c. */
 #include "report/oom.h"
 
@@ -10,6 +10,7 @@
 #include "report/sites.h"
 #include "report/summary.h"
 #include "report/untracked.h"
+#include "report/verdict.h"
 
 #define LIVE_SHOWN 15
 
@@ -96,7 +97,15 @@ void oom_print_head(struct text *out, const struct model *model, const struct de
 		    const struct summary_facts *facts, size_t index, const char *report_path)
 {
 	const struct model_oom *oom = model_oom(model, index);
+	struct verdict_words words = {.defs = defs, .facts = facts};
+	struct verdict verdict;
 	add_title(out, defs, oom, facts->ascii);
+	model_verdict(model, index, &verdict);
+	if (report_path)
+		verdict_print_short(out, &verdict, &words);
+	else
+		verdict_print(out, &verdict, &words);
+	text_add_char(out, '\n');
 	add_figures(out, oom);
 	if (report_path) {
 		text_add(out, "\nWhat was live then: ");
@@ -118,6 +127,6 @@ void oom_print(struct text *out, const struct model *model, const struct defs *d
 	text_add_char(out, '\n');
 	summary_add_gaps(out, model, defs, facts);
 	summary_add_trace(out, facts);
-	summary_add_next(out, "report", facts);
+	summary_add_next(out, "oom", facts);
 	sites_release(&sites);
 }

@@ -15,11 +15,13 @@
 #include "report/sites.h"
 #include "report/step_table.h"
 #include "report/untracked.h"
+#include "report/verdict.h"
 #include "report/witness.h"
 
 #define LINES_MAX   40
 #define SITES_SHOWN 8
 #define SITES_LEAST 3
+#define FINDINGS_SHOWN 3
 #define JUMPS_SHOWN 3
 #define STEP_ROWS   4
 
@@ -214,6 +216,19 @@ static void add_troubles(struct text *out, const struct model *model, const stru
 		text_printf(out, "Out of memory, in all: %'llu\n", (unsigned long long)ooms);
 }
 
+/* "No problem found" is only said when the question could be asked: of PyTorch's blocks, and all of them. */
+static void add_findings(struct text *out, const struct model *model, const struct defs *defs,
+			 const struct summary_facts *facts)
+{
+	struct verdict found[FINDINGS_SHOWN];
+	const struct verdict_words words = {.defs = defs, .facts = facts, .is_finding = true};
+	size_t count = model_findings(model, found, FINDINGS_SHOWN);
+	for (size_t i = 0; i < count; i++)
+		verdict_print_short(out, &found[i], &words);
+	if (!count && !model_oom_count(model) && model_totals(model)->block_events && facts_complete(facts))
+		text_add(out, "No problem found.\n");
+}
+
 static size_t count_lines(const struct text *text)
 {
 	size_t lines = 0;
@@ -259,6 +274,7 @@ static void print(struct text *out, const struct model *model, const struct defs
 	devices_print(out, model, defs, facts);
 	add_troubles(&tail, model, defs, facts->ascii);
 	witness_add_line(&tail, model);
+	add_findings(&tail, model, defs, facts);
 	summary_add_gaps(&tail, model, defs, facts);
 	untracked_add_jumps(&tail, model, defs, limit ? *limit : JUMPS_SHOWN, limit != NULL,
 			    facts->ascii);

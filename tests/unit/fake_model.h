@@ -7,6 +7,7 @@
 #include "model/attribution.h"
 #include "model/model.h"
 #include "model/segments.h"
+#include "model/verdict.h"
 
 #define FAKE_ROWS 256
 
@@ -157,6 +158,20 @@ bool model_categories_at_oom(const struct model *model, size_t index,
 {
 	(void)index;
 	return fake_categories(&model->at_oom, categories);
+}
+
+bool model_verdict(const struct model *model, size_t index, struct verdict *verdict)
+{
+	*verdict = (struct verdict){.cause = VERDICT_UNKNOWN};
+	return index < model->oom_count;
+}
+
+size_t model_findings(const struct model *model, struct verdict *found, size_t capacity)
+{
+	(void)model;
+	(void)found;
+	(void)capacity;
+	return 0;
 }
 
 const struct segment_map *model_segments_now(const struct model *model, unsigned ordinal)

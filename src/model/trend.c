@@ -1,0 +1,135 @@
+/* How the least live memory of a device moves: the minimum of each stretch of the run, by steps and by block
+ * events, in a bounded number of windows. When they are full, neighbours are put together and a window is
+ * twice as long from then on. Owns the windows and what counts as growing. */
+#include "model/model_private.h"
+
+#define EVENTS_A_PERIOD 16
+#define WINDOWS_LEAST	5
+
+/* ---------- recording ---------- */
+
+static void open_window(struct trend_series *series, uint64_t sequence, uint64_t live_bytes)
+{
+	series->open = (struct trend_window){.begin = sequence, .least_bytes = live_bytes};
+	series->periods = 0;
+}
+
+static void halve(struct trend_series *series)
+{
+	for (uint32_t i = 0; i < TREND_WINDOWS / 2; i++) {
+		const struct trend_window *a = &series->windows[2 * i], *b = a + 1;
+		series->windows[i] = (struct trend_window){
+			.begin = a->begin,
+			.least_bytes = a->least_bytes < b->least_bytes ? a->least_bytes : b->least_bytes,
+			.allocations = a->allocations + b->allocations,
+			.frees = a->frees + b->frees,
+		};
+	}
+	series->count = TREND_WINDOWS / 2;
+	series->stride *= 2;
+}
+
+static void end_period(struct trend_series *series, uint64_t sequence, uint64_t live_bytes)
+{
+	if (!series->stride)
+		series->stride = 1;
+	series->total_periods++;
+	if (++series->periods < series->stride)
+		return;
+	series->windows[series->count++] = series->open;
+	if (series->count == TREND_WINDOWS)
+		halve(series);
+	open_window(series, sequence, live_bytes);
+}
+
+static void note(struct trend_window *open, enum change change, uint64_t live_bytes)
+{
+	open->allocations += change == CHANGE_OBTAINED;
+	open->frees += change == CHANGE_GIVEN_BACK;
+	if (live_bytes < open->least_bytes)
+		open->least_bytes = live_bytes;
+}
+
+void trend_note(struct trend *trend, enum change change, uint64_t live_bytes, uint64_t sequence)
+{
+	note(&trend->events.open, change, live_bytes);
+	note(&trend->steps.open, change, live_bytes);
+	if (++trend->event_count % EVENTS_A_PERIOD == 0)
+		end_period(&trend->events, sequence, live_bytes);
+}
+
+void trend_end_step(struct trend *trend, uint64_t live_bytes, uint64_t sequence)
+{
+	end_period(&trend->steps, sequence, live_bytes);
+}
+
+/* ---------- growing ---------- */
+
+/* The first window of the rise that ends in the last one: a dip may take back an eighth of it. */
+static uint32_t rise_begin(const struct trend_series *series)
+{
+	uint32_t first = series->count - 1;
+	uint64_t last_bytes = series->windows[first].least_bytes, lowest = last_bytes;
+	for (uint32_t i = series->count - 1; i--;) {
+		uint64_t bytes = series->windows[i].least_bytes;
+		if (bytes > lowest && bytes - lowest > (last_bytes - lowest) / 8)
+			break;
+		if (bytes <= lowest) {
+			lowest = bytes;
+			first = i;
+		}
+	}
+	return first;
+}
+
+static uint32_t count_rises(const struct trend_series *series, uint32_t from)
+{
+	uint32_t rises = 0;
+	for (uint32_t i = from + 1; i < series->count; i++)
+		rises += series->windows[i].least_bytes > series->windows[i - 1].least_bytes;
+	return rises;
+}
+
+/* Flat windows before the rise are not a part of it. */
+static uint32_t skip_flat(const struct trend_series *series, uint32_t from)
+{
+	while (from + 1 < series->count &&
+	       series->windows[from + 1].least_bytes == series->windows[from].least_bytes)
+		from++;
+	return from;
+}
+
+struct trend_growth trend_growth_of(const struct trend_series *series)
+{
+	struct trend_growth growth = {.series = series};
+	if (series->count < WINDOWS_LEAST)
+		return growth;
+	uint32_t first = skip_flat(series, rise_begin(series)), windows = series->count - first;
+	uint32_t last_third = series->count - (windows + 2) / 3;
+	growth.first = first;
+	growth.windows = windows;
+	growth.begin = series->windows[first].begin;
+	growth.bytes = series->windows[series->count - 1].least_bytes - series->windows[first].least_bytes;
+	growth.periods = (uint64_t)(windows - 1) * series->stride;
+	for (uint32_t i = first; i < series->count; i++) {
+		growth.allocations += series->windows[i].allocations;
+		growth.frees += series->windows[i].frees;
+	}
+	growth.is_growing = windows >= WINDOWS_LEAST && count_rises(series, first) >= 3 &&
+			    count_rises(series, last_third ? last_third - 1 : 0);
+	return growth;
+}
+
+/* The window of an event; UINT32_MAX: before the growth. After the last full one: that of the open one. */
+uint32_t trend_window_of(const struct trend_growth *growth, uint64_t sequence)
+{
+	const struct trend_series *series = growth->series;
+	if (sequence < growth->begin)
+		return UINT32_MAX;
+	uint32_t i = growth->first;
+	while (i + 1 < series->count && series->windows[i + 1].begin <= sequence)
+		i++;
+	if (i + 1 == series->count && sequence >= series->open.begin)
+		i++;
+	return i - growth->first;
+}

@@ -1,0 +1,208 @@
+/* The order of the questions, from what rules the others out to what is left: one request larger than the card; a
+ * limit; other processes; what this process took past PyTorch; memory in pieces; what grows; what is there twice;
+ * too much. Owns that order and what speaks against the answer. Looks at a moment that the model has kept; takes
+ * memory from an arena of its own. */
+#include "model/verdict_private.h"
+
+#define CONTEXT_MOST_BYTES (2ull << 30) /* a context and its kernels are smaller */
+
+/* ---------- the causes that need no map ---------- */
+
+static bool is_impossible(const struct verdict_evidence *evidence)
+{
+	return evidence->total_bytes &&
+	       (evidence->segment_bytes > evidence->total_bytes || evidence->asked_bytes > evidence->total_bytes);
+}
+
+static void judge_impossible(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	verdict->cause = VERDICT_IMPOSSIBLE_REQUEST;
+	verdict->is_certain = true;
+	verdict->evidence.stack = at->oom->stack;
+	verdict_add_action(verdict, ADVICE_CHECK_SHAPES, false, 0);
+	verdict_add_not(verdict, NOT_SETTINGS);
+	verdict_add_not(verdict, NOT_EMPTY_CACHE);
+}
+
+static void judge_limit(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	verdict->cause = VERDICT_LIMIT;
+	verdict->is_certain = true;
+	verdict_add_action(verdict, ADVICE_RAISE_LIMIT, false, 0);
+	verdict_add_not(verdict, NOT_EMPTY_CACHE);
+}
+
+/* In use by others; when nobody tells them apart, what is untracked beyond any context. */
+static uint64_t others_of(const struct verdict_evidence *evidence)
+{
+	if (evidence->others_bytes != UINT64_MAX)
+		return evidence->others_bytes;
+	if (evidence->untracked_bytes == UINT64_MAX || evidence->untracked_bytes < CONTEXT_MOST_BYTES)
+		return 0;
+	return evidence->untracked_bytes;
+}
+
+static bool is_by_others(const struct verdict_evidence *evidence)
+{
+	uint64_t others = others_of(evidence);
+	return others && others >= evidence->short_bytes && others * 8 >= evidence->total_bytes;
+}
+
+static void judge_others(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	verdict->cause = VERDICT_OTHER_PROCESS;
+	verdict->is_certain = verdict->evidence.others_bytes != UINT64_MAX;
+	verdict->evidence.bytes = others_of(&verdict->evidence);
+	verdict_add_action(verdict, ADVICE_END_OTHERS, true, verdict->evidence.bytes);
+	verdict_add_not(verdict, NOT_SETTINGS);
+}
+
+static bool is_outside(const struct verdict_evidence *evidence)
+{
+	return evidence->outside_bytes >= evidence->short_bytes && evidence->outside_bytes * 5 >= evidence->total_bytes &&
+	       evidence->outside_bytes * 2 >= evidence->live_bytes;
+}
+
+static uint32_t largest_outside(const struct situation *at)
+{
+	uint32_t stack = 0;
+	uint64_t most = 0;
+	const struct ranges *index = &at->m->regions.device;
+	for (struct span *span = ranges_after(index, 0); span; span = ranges_after(index, span->start)) {
+		const struct memory *memory = &((const struct region *)span)->memory;
+		if (span->kind != SPAN_REGION || memory->role != ROLE_OUTSIDE || memory->bytes <= most ||
+		    memory->born > at->oom->sequence)
+			continue;
+		most = memory->bytes;
+		stack = memory->stack;
+	}
+	return stack;
+}
+
+static void judge_outside(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	struct verdict_evidence *evidence = &verdict->evidence;
+	verdict->cause = VERDICT_OUTSIDE_PYTORCH;
+	verdict->is_certain = evidence->short_bytes > 0;
+	evidence->bytes = evidence->outside_bytes;
+	evidence->stack = largest_outside(at);
+	verdict_add_action(verdict, ADVICE_LESS_OUTSIDE, true, evidence->outside_bytes);
+	verdict_add_not(verdict, NOT_SETTINGS);
+}
+
+/* A library fails while PyTorch's cache has what it asks for. */
+static bool is_hoarded(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	return !at->oom->by_pytorch && evidence->idle_bytes &&
+	       evidence->releasable_bytes + (evidence->free_bytes == UINT64_MAX ? 0 : evidence->free_bytes) >=
+		       evidence->asked_bytes;
+}
+
+static void judge_hoarded(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	verdict->cause = VERDICT_OUTSIDE_PYTORCH;
+	verdict->evidence.bytes = verdict->evidence.releasable_bytes;
+	verdict->evidence.stack = at->oom->stack;
+	verdict_add_action(verdict, ADVICE_EMPTY_CACHE, true, verdict->evidence.releasable_bytes);
+}
+
+/* ---------- the order ---------- */
+
+static bool knows_room(const struct verdict_evidence *evidence)
+{
+	return evidence->free_bytes != UINT64_MAX;
+}
+
+static bool is_fragmented(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	return at->oom->by_pytorch && knows_room(evidence) && !evidence->short_bytes &&
+	       evidence->idle_bytes > at->oom->flushed_bytes;
+}
+
+/* Little is in pieces, and much has grown: the last piece is not what it is about. */
+static bool leaks_first(const struct situation *at, const struct verdict *leak)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	return leak->cause == VERDICT_LEAK && leak->evidence.growth_bytes > 2 * (evidence->idle_bytes - at->oom->flushed_bytes);
+}
+
+static void judge_rest(struct situation *at)
+{
+	struct verdict *verdict = at->verdict, before = *verdict;
+	bool fragmented = is_fragmented(at);
+	if (judge_leak(at) && (!fragmented || leaks_first(at, verdict)))
+		return;
+	*verdict = before;
+	if (fragmented)
+		judge_fragmentation(at);
+	else if (!judge_duplicate(at))
+		judge_size(at);
+}
+
+static void judge(struct situation *at)
+{
+	struct verdict_evidence *evidence = &at->verdict->evidence;
+	if (is_impossible(evidence))
+		judge_impossible(at);
+	else if (at->oom->by_pytorch && !at->oom->driver_bytes)
+		judge_limit(at);
+	else if (is_hoarded(at))
+		judge_hoarded(at);
+	else if (is_by_others(evidence))
+		judge_others(at);
+	else if (is_outside(evidence))
+		judge_outside(at);
+	else
+		judge_rest(at);
+}
+
+/* ---------- what speaks against it ---------- */
+
+static void find_counter(struct verdict *verdict)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	const uint64_t candidates[][2] = {
+		{VERDICT_OTHER_PROCESS, others_of(evidence)},
+		{VERDICT_OUTSIDE_PYTORCH, evidence->outside_bytes},
+		{VERDICT_FRAGMENTATION, evidence->pinned_bytes},
+	};
+	for (unsigned i = 0; i < 3; i++) {
+		if (candidates[i][0] == verdict->cause || candidates[i][1] < evidence->missing_bytes ||
+		    candidates[i][1] <= verdict->counter_bytes)
+			continue;
+		verdict->counter = (enum verdict_cause)candidates[i][0];
+		verdict->counter_bytes = candidates[i][1];
+	}
+}
+
+bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
+{
+	*verdict = (struct verdict){.cause = VERDICT_UNKNOWN};
+	if (index >= m->oom_count)
+		return false;
+	const struct suspect *suspect = m->ooms[index];
+	struct situation at = {
+		.m = m,
+		.oom = &suspect->oom,
+		.map = suspect->map,
+		.trend = suspect->trend,
+		.work = &suspect->work,
+		.arena = arena_create(),
+		.verdict = verdict,
+	};
+	if (!at.arena)
+		return true;
+	evidence_of_oom(&at);
+	model_categories_at_oom(m, index, &verdict->evidence.categories);
+	judge(&at);
+	find_counter(verdict);
+	arena_release(at.arena);
+	return true;
+}

@@ -1,0 +1,157 @@
+/* Why memory ran out, and what is wrong with a run that did not run out: a cause, how certain it is, the
+ * numbers that show it, what speaks against it, and what helps or does not. Settings of PyTorch's allocator
+ * are never named as a cure here: only a replay of the whole run knows (see the tool). */
+#ifndef MT_MODEL_VERDICT_H
+#define MT_MODEL_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/attribution.h"
+
+struct model;
+
+#define VERDICT_CAUSES(X)                                                                                 \
+	X(UNKNOWN, "unknown")                                                                             \
+	X(IMPOSSIBLE_REQUEST, "impossible_request")                                                       \
+	X(LIMIT, "limit")                                                                                 \
+	X(OTHER_PROCESS, "other_process")                                                                 \
+	X(OUTSIDE_PYTORCH, "outside_pytorch")                                                             \
+	X(FRAGMENTATION, "fragmentation")                                                                 \
+	X(LEAK, "leak")                                                                                   \
+	X(DUPLICATE, "duplicate")                                                                         \
+	X(SPIKE, "spike")                                                                                 \
+	X(TOO_BIG, "too_big")                                                                             \
+	X(HOST_PINNED, "host_pinned")                                                                     \
+	/* only findings */                                                                               \
+	X(NEAR_LIMIT, "near_limit")                                                                       \
+	X(AUTOCAST_COPIES, "autocast_copies")                                                             \
+	X(IDLE_CACHE, "idle_cache")
+
+#define VERDICT_KINDS(X)                                                                                  \
+	X(NONE, NULL)                                                                                     \
+	X(PINNED, "pinned")                                                                               \
+	X(SIZE_CLASS, "size_class")                                                                       \
+	X(OTHER_STREAM, "other_stream")                                                                   \
+	X(PRIVATE_POOL, "private_pool")                                                                   \
+	X(PENDING_FREE, "pending_free")                                                                   \
+	X(GRAPH, "graph")                                                                                 \
+	X(LIST, "list")                                                                                   \
+	X(CACHE, "cache")                                                                                 \
+	X(CYCLE, "cycle")                                                                                 \
+	X(PER_THREAD, "per_thread")                                                                       \
+	X(FIRST_STEP, "first_step")                                                                       \
+	X(OPTIMIZER, "optimizer")                                                                         \
+	X(EVALUATION, "evaluation")                                                                       \
+	X(LOAD, "load")                                                                                   \
+	X(BACKWARD, "backward")
+
+enum verdict_cause {
+#define X(id, name) VERDICT_##id,
+	VERDICT_CAUSES(X)
+#undef X
+	VERDICT_CAUSE_COUNT
+};
+
+enum verdict_kind {
+#define X(id, name) VERDICT_KIND_##id,
+	VERDICT_KINDS(X)
+#undef X
+	VERDICT_KIND_COUNT
+};
+
+const char *verdict_cause_name(enum verdict_cause);
+const char *verdict_kind_name(enum verdict_kind); /* NULL: none */
+
+enum verdict_advice {
+	ADVICE_CHECK_SHAPES,
+	ADVICE_RAISE_LIMIT,
+	ADVICE_END_OTHERS,
+	ADVICE_LESS_OUTSIDE,
+	ADVICE_EMPTY_CACHE, /* … before the library that asks */
+	ADVICE_WHATIF,
+	ADVICE_FREE_PINNERS,
+	ADVICE_ONE_STREAM,
+	ADVICE_DROP_POOL,
+	ADVICE_WAIT_STREAM,
+	ADVICE_DETACH,
+	ADVICE_CLEAR_LIST,
+	ADVICE_BOUND_CACHE,
+	ADVICE_BREAK_CYCLE,
+	ADVICE_FIXED_THREADS,
+	ADVICE_DROP_COPY,
+	ADVICE_SMALLER_STATE,
+	ADVICE_SHARD_STATE,
+	ADVICE_NO_FOREACH,
+	ADVICE_SMALLER_BATCH,
+	ADVICE_CHECKPOINT,
+	ADVICE_NO_GRAD,
+	ADVICE_SMALLER_EVAL,
+	ADVICE_LOAD_CPU,
+	ADVICE_SMALLER_MODEL,
+	ADVICE_LESS_PINNED,
+	ADVICE_CLEAR_AUTOCAST,
+	ADVICE_COUNT
+};
+
+enum verdict_not_advised {
+	NOT_SMALLER_BATCH,
+	NOT_SETTINGS,
+	NOT_EMPTY_CACHE,
+	NOT_MORE_MEMORY,
+	NOT_ADVISED_COUNT
+};
+
+struct verdict_action {
+	enum verdict_advice advice;
+	bool is_known; /* what it saves */
+	uint64_t saves_bytes;
+};
+
+/* What showed it. All of the moment of the OOM, or of the end; UINT64_MAX: unknown. */
+struct verdict_evidence {
+	uint64_t asked_bytes, segment_bytes; /* rounded by PyTorch; what the driver was asked for */
+	uint64_t total_bytes, free_bytes;    /* before the cache was flushed */
+	uint64_t others_bytes;		     /* of other processes, as far as they are told apart */
+	uint64_t untracked_bytes;
+	uint64_t outside_bytes;	  /* of this process, not PyTorch's */
+	uint64_t live_bytes, idle_bytes, releasable_bytes, pinned_bytes, largest_hole_bytes;
+	uint64_t missing_bytes; /* segment_bytes less what was free after the flush */
+	uint64_t short_bytes;	/* what no rearrangement of PyTorch's memory could give */
+	uint64_t holes_bytes[4]; /* after the flush, by kind: pinned, size_class, other_stream, private_pool */
+	struct model_categories categories;
+	uint64_t steps;	       /* completed */
+	uint64_t growth_bytes; /* of the live minimum */
+	uint64_t growth_periods;
+	bool growth_is_by_step; /* a period is a step; else a stretch of block events */
+	uint64_t periods_left;	/* until memory would run out */
+	uint64_t count, bytes;	/* of what is blamed: survivors, copies, pinners */
+	uint32_t stack;		/* the largest of them, 0 none */
+	uint64_t retries;
+};
+
+enum { VERDICT_ACTIONS_MAX = 3, VERDICT_NOT_MAX = 3 };
+
+struct verdict {
+	unsigned device;
+	enum verdict_cause cause;
+	enum verdict_kind kind;
+	bool is_certain; /* else likely */
+	struct verdict_evidence evidence;
+	enum verdict_cause counter; /* what speaks for another cause, UNKNOWN: nothing does */
+	uint64_t counter_bytes;
+	struct verdict_action actions[VERDICT_ACTIONS_MAX]; /* by bytes gained */
+	size_t action_count;
+	enum verdict_not_advised not_advised[VERDICT_NOT_MAX];
+	size_t not_advised_count;
+};
+
+/* Of the OOM `index`. False: there is none. */
+bool model_verdict(const struct model *, size_t index, struct verdict *);
+
+/* After model_finish(): what is wrong although, or because, the run came to its end. Returns how many there are, at
+ * most `capacity`. */
+size_t model_findings(const struct model *, struct verdict *, size_t capacity);
+
+#endif

@@ -1,0 +1,155 @@
+/* The numbers of a moment, gathered once for all questions. Owns how each is computed; UINT64_MAX is unknown. */
+#include <string.h>
+
+#include "model/verdict_private.h"
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+struct stack_marks marks_at(const struct situation *at, uint32_t stack)
+{
+	struct stack_marks marks = {0};
+	if (stack && stack <= defs_stack_count(at->m->defs))
+		marks_of_stack(at->m->defs, stack, &marks);
+	return marks;
+}
+
+/* Without regard to case; words are in small letters. */
+static bool has_word(const char *text, const char *word)
+{
+	for (; *text; text++) {
+		size_t i = 0;
+		while (word[i] && (text[i] | 0x20) == word[i])
+			i++;
+		if (!word[i])
+			return true;
+	}
+	return false;
+}
+
+static bool has_any(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (has_word(text, *words))
+			return true;
+	return false;
+}
+
+bool stack_has_word(const struct situation *at, uint32_t id, const char *const *words)
+{
+	const struct def_stack *stack = defs_stack(at->m->defs, id);
+	for (uint32_t i = 0; stack && i < stack->python_count; i++) {
+		const struct def_python_frame *frame = defs_python_frame(at->m->defs, stack->python[i]);
+		if (frame && has_any(frame->function, words))
+			return true;
+	}
+	return false;
+}
+
+/* ---------- actions ---------- */
+
+static bool is_before(const struct verdict_action *a, const struct verdict_action *b)
+{
+	return a->is_known && (!b->is_known || a->saves_bytes > b->saves_bytes);
+}
+
+bool verdict_add_action(struct verdict *verdict, enum verdict_advice advice, bool is_known, uint64_t saves_bytes)
+{
+	const struct verdict_action action = {advice, is_known, saves_bytes};
+	size_t at = verdict->action_count;
+	if (is_known && !saves_bytes)
+		return false;
+	if (at == VERDICT_ACTIONS_MAX) {
+		if (!is_before(&action, &verdict->actions[--at]))
+			return false;
+	} else {
+		verdict->action_count++;
+	}
+	for (; at && is_before(&action, &verdict->actions[at - 1]); at--)
+		verdict->actions[at] = verdict->actions[at - 1];
+	verdict->actions[at] = action;
+	return true;
+}
+
+void verdict_add_not(struct verdict *verdict, enum verdict_not_advised what)
+{
+	if (verdict->not_advised_count < VERDICT_NOT_MAX)
+		verdict->not_advised[verdict->not_advised_count++] = what;
+}
+
+/* ---------- numbers ---------- */
+
+static void add_map(struct verdict_evidence *evidence, const struct segment_map *map)
+{
+	struct segment_metrics metrics = map ? segment_metrics_of(map) : (struct segment_metrics){0};
+	evidence->pinned_bytes = metrics.pinned_bytes;
+	evidence->largest_hole_bytes = metrics.largest_hole_bytes;
+}
+
+static void add_shortage(struct verdict_evidence *evidence, const struct model_oom *oom)
+{
+	uint64_t free_after = evidence->free_bytes == UINT64_MAX ? 0 : evidence->free_bytes + oom->flushed_bytes;
+	evidence->missing_bytes = minus(evidence->segment_bytes, free_after);
+	evidence->short_bytes = minus(evidence->asked_bytes, free_after + evidence->idle_bytes - oom->flushed_bytes);
+}
+
+static void add_use(struct verdict_evidence *evidence, const struct model_oom *oom)
+{
+	uint64_t used = minus(oom->total_bytes, oom->free_bytes);
+	evidence->untracked_bytes = UINT64_MAX;
+	evidence->others_bytes = UINT64_MAX;
+	if (oom->free_bytes != UINT64_MAX && oom->total_bytes)
+		evidence->untracked_bytes = minus(used, oom->reserved_bytes);
+	if (evidence->untracked_bytes == UINT64_MAX || !oom->untracked_known)
+		return;
+	evidence->others_bytes = minus(evidence->untracked_bytes, oom->untracked_bytes);
+	evidence->untracked_bytes -= evidence->others_bytes;
+}
+
+void evidence_of_oom(struct situation *at)
+{
+	const struct model_oom *oom = at->oom;
+	struct verdict_evidence *evidence = &at->verdict->evidence;
+	const struct device *d = find_device(at->m, oom->device);
+	at->verdict->device = oom->device;
+	*evidence = (struct verdict_evidence){
+		.asked_bytes = oom->requested_bytes,
+		.segment_bytes = oom->driver_bytes ? oom->driver_bytes : oom->requested_bytes,
+		.total_bytes = oom->total_bytes,
+		.free_bytes = oom->free_bytes,
+		.outside_bytes = minus(oom->reserved_bytes, oom->pytorch_reserved_bytes),
+		.live_bytes = oom->pytorch_allocated_bytes,
+		.idle_bytes = minus(oom->pytorch_reserved_bytes, oom->pytorch_allocated_bytes),
+		.releasable_bytes = oom->releasable_bytes + oom->flushed_bytes,
+		.steps = at->work->steps,
+		.retries = d ? d->retries : 0,
+		.periods_left = UINT64_MAX,
+	};
+	add_use(evidence, oom);
+	add_shortage(evidence, oom);
+	add_map(evidence, at->map);
+}
+
+void evidence_of_end(struct situation *at, const struct device *d)
+{
+	const struct device_figures *told = at->m->is_frozen ? &d->frozen : &d->now;
+	struct verdict_evidence *evidence = &at->verdict->evidence;
+	at->verdict->device = d->slot;
+	*evidence = (struct verdict_evidence){
+		.total_bytes = d->total_bytes,
+		.free_bytes = d->free_known ? d->free_bytes : UINT64_MAX,
+		.others_bytes = UINT64_MAX,
+		.untracked_bytes = d->free_known ? d->untracked.bytes : UINT64_MAX,
+		.outside_bytes = minus(told->reserved.live_bytes, told->pytorch_reserved.live_bytes),
+		.live_bytes = told->pytorch_allocated.live_bytes,
+		.idle_bytes = minus(told->pytorch_reserved.live_bytes, told->pytorch_allocated.live_bytes),
+		.releasable_bytes = told->spread.releasable_bytes,
+		.steps = at->work->steps,
+		.retries = d->retries,
+		.periods_left = UINT64_MAX,
+	};
+	add_map(evidence, at->map);
+	model_categories_now(at->m, d->slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : d->slot, &evidence->categories);
+}

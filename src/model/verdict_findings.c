@@ -1,0 +1,86 @@
+/* What is wrong with a run that came to its end: the same questions, of that moment. Owns when something is worth a
+ * word: a healthy run must have no findings. */
+#include "model/verdict_private.h"
+
+struct finder {
+	struct situation at;
+	const struct device *device;
+	struct verdict *found;
+	size_t count, capacity;
+};
+
+static struct verdict *begin(struct finder *finder, struct verdict *verdict)
+{
+	*verdict = (struct verdict){.cause = VERDICT_UNKNOWN};
+	finder->at.verdict = verdict;
+	evidence_of_end(&finder->at, finder->device);
+	return verdict;
+}
+
+static void keep(struct finder *finder, const struct verdict *verdict)
+{
+	if (finder->count < finder->capacity)
+		finder->found[finder->count++] = *verdict;
+}
+
+static void find_leak(struct finder *finder)
+{
+	struct verdict verdict;
+	begin(finder, &verdict);
+	if (judge_leak(&finder->at))
+		keep(finder, &verdict);
+}
+
+/* A copy that nobody has touched since training began is worth a word when it is as large as the model. */
+static void find_duplicate(struct finder *finder)
+{
+	struct verdict verdict;
+	begin(finder, &verdict);
+	if (finder->at.work->has_trained && judge_duplicate(&finder->at) && verdict.is_certain)
+		keep(finder, &verdict);
+}
+
+/* Every retry empties the whole cache. */
+static void find_retries(struct finder *finder)
+{
+	struct verdict verdict;
+	begin(finder, &verdict);
+	uint64_t retries = finder->device->retries - (finder->device->retries < finder->device->ooms ?
+							      finder->device->retries :
+							      finder->device->ooms);
+	if (retries < 3)
+		return;
+	verdict.cause = VERDICT_NEAR_LIMIT;
+	verdict.is_certain = true;
+	verdict.evidence.retries = retries;
+	verdict_add_action(&verdict, ADVICE_SMALLER_BATCH, false, 0);
+	verdict_add_action(&verdict, ADVICE_WHATIF, false, 0);
+	keep(finder, &verdict);
+}
+
+static void find_in_device(struct finder *finder)
+{
+	find_leak(finder);
+	find_duplicate(finder);
+	find_retries(finder);
+}
+
+size_t model_findings(const struct model *m, struct verdict *found, size_t capacity)
+{
+	struct finder finder = {.at = {.m = m, .arena = arena_create()}, .found = found, .capacity = capacity};
+	struct work work;
+	for (unsigned slot = 0; finder.at.arena && slot < SLOT_COUNT; slot++) {
+		const struct device *d = m->devices[slot];
+		if (!d || !d->has_blocks)
+			continue;
+		attribution_describe_work(m, (uint8_t)slot, &work);
+		finder.device = d;
+		finder.at.map = model_segments_now(m, slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : slot);
+		finder.at.trend = m->is_frozen ? d->frozen_trend : &d->trend;
+		finder.at.work = m->is_frozen ? &d->frozen_work : &work;
+		find_in_device(&finder);
+	}
+	if (finder.at.arena)
+		arena_release(finder.at.arena);
+	return finder.count;
+}

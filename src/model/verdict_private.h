@@ -1,0 +1,42 @@
+/* What the files of the verdict share, grouped by the file that defines it. */
+#ifndef MT_MODEL_VERDICT_PRIVATE_H
+#define MT_MODEL_VERDICT_PRIVATE_H
+
+#include "model/model_private.h"
+#include "model/segments.h"
+#include "model/verdict.h"
+
+struct situation { /* the moment that is judged */
+	const struct model *m;
+	const struct model_oom *oom;	/* NULL: the end of a run that did not run out */
+	const struct segment_map *map;	/* NULL: there is none */
+	const struct trend *trend;	/* likewise */
+	const struct work *work;
+	struct arena *arena;
+	struct verdict *verdict; /* its evidence is complete before a cause is looked for */
+};
+
+/* verdict_evidence.c */
+void evidence_of_oom(struct situation *);
+void evidence_of_end(struct situation *, const struct device *);
+struct stack_marks marks_at(const struct situation *, uint32_t stack);
+/* A frame of the stack whose function or file has one of the words in it; words end with NULL. */
+bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);
+bool verdict_add_action(struct verdict *, enum verdict_advice, bool is_known, uint64_t saves_bytes);
+void verdict_add_not(struct verdict *, enum verdict_not_advised);
+
+/* verdict_survivors.c: true if something is kept that grows; then cause, kind and actions are set. */
+bool judge_leak(struct situation *);
+
+/* verdict_copies.c */
+bool judge_duplicate(struct situation *);
+/* Bytes of blocks that are a second copy of the parameters; *stack of the largest. */
+uint64_t count_copies(const struct situation *, uint64_t *count, uint32_t *stack);
+
+/* verdict_holes.c */
+void judge_fragmentation(struct situation *);
+
+/* verdict_size.c: too much at once */
+void judge_size(struct situation *);
+
+#endif

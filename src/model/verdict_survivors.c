@@ -1,0 +1,230 @@
+/* Is something kept that grows? Two witnesses must agree: the minimum of live memory rises over the last
+ * stretch of the run, and of what is live, blocks of the same stacks were born all along that stretch. What
+ * is bounded (a queue that is full, a model that is set up) fails one of the two. Owns that test. */
+#include <string.h>
+
+#include "model/verdict_private.h"
+
+#define TINY_BYTES 4096
+
+struct family { /* live blocks of one stack, born while memory grew */
+	uint32_t stack;
+	uint32_t count;
+	uint64_t bytes;
+	uint64_t windows; /* bit a window with a birth */
+	uint64_t smallest_bytes, largest_bytes, newest_born, newest_bytes;
+	uint16_t thread; /* of the first */
+	uint32_t threads; /* changes of thread from one to the next, plus one */
+	uint16_t last_thread;
+	uint8_t label;
+};
+
+struct families {
+	struct family *rows;
+	uint32_t mask, used;
+	struct trend_growth growth;
+	uint64_t explained_bytes; /* by families that recur */
+	uint64_t count;
+	uint64_t graph_bytes, parameter_bytes, thread_bytes, growing_bytes;
+	uint32_t graph_stacks;
+	const struct family *largest;
+};
+
+static struct family *family_of(struct families *all, uint32_t stack)
+{
+	uint32_t at = (uint32_t)(stack * 0x9E3779B1u) & all->mask;
+	while (all->rows[at].count && all->rows[at].stack != stack)
+		at = (at + 1) & all->mask;
+	return &all->rows[at];
+}
+
+static void add_block(struct families *all, const struct segment_block *block)
+{
+	uint32_t window = trend_window_of(&all->growth, block->born);
+	if (window == UINT32_MAX)
+		return;
+	struct family *family = family_of(all, block->stack);
+	if (!family->count) {
+		family->stack = block->stack;
+		family->label = block->label;
+		family->smallest_bytes = block->bytes;
+	}
+	family->threads += !family->count || family->last_thread != block->thread;
+	family->last_thread = block->thread;
+	family->count++;
+	family->bytes += block->bytes;
+	family->windows |= 1ull << (window < 63 ? window : 63);
+	if (block->bytes < family->smallest_bytes)
+		family->smallest_bytes = block->bytes;
+	if (block->bytes > family->largest_bytes)
+		family->largest_bytes = block->bytes;
+	if (block->born > family->newest_born) {
+		family->newest_born = block->born;
+		family->newest_bytes = block->bytes;
+	}
+}
+
+/* What a call that goes on has made so far is no leak, however much it is. */
+static bool is_of_call(const struct situation *at, const struct segment_block *block)
+{
+	return block->born >= at->work->call_begin;
+}
+
+static bool collect(const struct situation *at, struct families *all)
+{
+	uint32_t slots = 64;
+	while (slots < 2 * at->map->block_count)
+		slots *= 2;
+	all->rows = arena_alloc(at->arena, slots * sizeof *all->rows);
+	all->mask = slots - 1;
+	for (size_t i = 0; all->rows && i < at->map->block_count; i++)
+		if (!is_of_call(at, &at->map->blocks[i]))
+			add_block(all, &at->map->blocks[i]);
+	return all->rows != NULL;
+}
+
+/* Born in most of the windows of the rise, the last third among them. */
+static bool recurs(const struct families *all, const struct family *family)
+{
+	uint32_t windows = all->growth.windows < 64 ? all->growth.windows : 64;
+	uint32_t born = (uint32_t)__builtin_popcountll(family->windows);
+	uint64_t late = family->windows >> (windows * 2 / 3);
+	return family->count >= 4 && born >= 4 && born * 2 >= windows && late;
+}
+
+/* Parameters that are made while training goes on belong to models that are made again. */
+static bool may_leak(const struct situation *at, const struct family *family)
+{
+	enum model_category category = model_label_category(at->m, family->label);
+	if (category == MODEL_PARAMETERS)
+		return at->work->backwards >= 4;
+	return category != MODEL_GRADIENTS && category != MODEL_OPTIMIZER_STATE;
+}
+
+static bool is_in_graph(const struct situation *at, const struct family *family)
+{
+	enum model_category category = model_label_category(at->m, family->label);
+	enum model_detail detail = model_label_detail(at->m, family->label);
+	return category == MODEL_ACTIVATIONS || detail == MODEL_DETAIL_DROPPED_GRAPH;
+}
+
+static bool is_in_module(const struct situation *at, const struct family *family)
+{
+	return marks_at(at, family->stack).flags & MARK_FLAG(MARK_FORWARD);
+}
+
+static void sum_family(const struct situation *at, struct families *all, const struct family *family)
+{
+	all->explained_bytes += family->bytes;
+	all->count += family->count;
+	if (!all->largest || family->bytes > all->largest->bytes)
+		all->largest = family;
+	if (is_in_graph(at, family) || is_in_module(at, family)) {
+		all->graph_bytes += family->bytes;
+		all->graph_stacks++;
+	}
+	if (model_label_category(at->m, family->label) == MODEL_PARAMETERS)
+		all->parameter_bytes += family->bytes;
+	if (family->threads * 2 >= family->count && family->threads >= 4)
+		all->thread_bytes += family->bytes;
+	if (family->largest_bytes > family->smallest_bytes * 2 && family->newest_bytes * 4 > family->largest_bytes * 3)
+		all->growing_bytes += family->bytes;
+}
+
+/* A stack of which one block is live that is nearly as large as what grew: made anew, ever larger. */
+static void sum_grown(const struct situation *at, struct families *all)
+{
+	for (uint32_t i = 0; i <= all->mask; i++) {
+		const struct family *family = &all->rows[i];
+		if (!family->count || family->newest_born < at->trend->events.windows[at->trend->events.count / 2].begin)
+			continue;
+		if (!may_leak(at, family) || family->count > 64 || family->bytes * 8 < all->growth.bytes || is_in_module(at, family))
+			continue;
+		all->growing_bytes += family->bytes;
+		if (!all->largest || family->bytes > all->largest->bytes)
+			all->largest = family;
+	}
+	all->explained_bytes = all->growing_bytes;
+}
+
+static enum verdict_kind kind_of(const struct situation *at, const struct families *all)
+{
+	static const char *const cache_words[] = {"cache", "kv_", "past_key", NULL};
+	uint64_t half = all->explained_bytes / 2;
+	if (all->thread_bytes > half)
+		return VERDICT_KIND_PER_THREAD;
+	if (all->parameter_bytes > half)
+		return VERDICT_KIND_CYCLE;
+	if (all->growing_bytes > half || stack_has_word(at, all->largest->stack, cache_words))
+		return VERDICT_KIND_CACHE;
+	bool is_untrained = !at->work->has_trained && all->largest->label == LABEL_OUTLIVED;
+	if (all->graph_bytes > half && (all->graph_stacks >= 2 || is_untrained))
+		return VERDICT_KIND_GRAPH;
+	return VERDICT_KIND_LIST;
+}
+
+static void set_verdict(struct situation *at, const struct families *all, bool by_step)
+{
+	static const enum verdict_advice advice[VERDICT_KIND_COUNT] = {
+		[VERDICT_KIND_GRAPH] = ADVICE_DETACH,	     [VERDICT_KIND_LIST] = ADVICE_CLEAR_LIST,
+		[VERDICT_KIND_CACHE] = ADVICE_BOUND_CACHE,   [VERDICT_KIND_CYCLE] = ADVICE_BREAK_CYCLE,
+		[VERDICT_KIND_PER_THREAD] = ADVICE_FIXED_THREADS,
+	};
+	struct verdict *verdict = at->verdict;
+	struct verdict_evidence *evidence = &verdict->evidence;
+	verdict->cause = VERDICT_LEAK;
+	verdict->kind = kind_of(at, all);
+	verdict->is_certain = all->growth.windows >= 8 && all->explained_bytes * 4 >= all->growth.bytes * 3;
+	evidence->growth_bytes = all->growth.bytes;
+	evidence->growth_periods = all->growth.periods;
+	evidence->growth_is_by_step = by_step;
+	evidence->count = all->count;
+	evidence->bytes = all->explained_bytes;
+	evidence->stack = all->largest->stack;
+	uint64_t per_period = all->growth.periods ? all->growth.bytes / all->growth.periods : 0;
+	if (per_period && evidence->free_bytes != UINT64_MAX)
+		evidence->periods_left = (evidence->free_bytes + evidence->idle_bytes) / per_period;
+	verdict_add_action(verdict, advice[verdict->kind], true, all->explained_bytes);
+	verdict_add_not(verdict, NOT_SMALLER_BATCH);
+	verdict_add_not(verdict, NOT_SETTINGS);
+}
+
+/* Nothing was taken back since the rise began: a program that only collects, or sets itself up. */
+static bool is_setting_up(const struct situation *at, const struct trend_growth *growth, bool by_step)
+{
+	return !by_step && !at->work->has_trained && growth->frees * 4 < growth->allocations;
+}
+
+static bool is_large(const struct situation *at, const struct trend_growth *growth)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t live = evidence->live_bytes;
+	if (at->oom)
+		return growth->bytes * 5 >= live;
+	return growth->bytes * 20 >= live || growth->bytes >= TINY_BYTES * growth->periods;
+}
+
+static bool judge_series(struct situation *at, const struct trend_series *series, bool by_step)
+{
+	struct families all = {.growth = trend_growth_of(series)};
+	if (!all.growth.is_growing || !is_large(at, &all.growth) || is_setting_up(at, &all.growth, by_step))
+		return false;
+	if (!collect(at, &all))
+		return false;
+	for (uint32_t i = 0; i <= all.mask; i++)
+		if (all.rows[i].count && recurs(&all, &all.rows[i]) && may_leak(at, &all.rows[i]))
+			sum_family(at, &all, &all.rows[i]);
+	if (all.explained_bytes * 2 < all.growth.bytes)
+		sum_grown(at, &all);
+	if (all.explained_bytes * 2 < all.growth.bytes || !all.largest)
+		return false;
+	set_verdict(at, &all, by_step);
+	return true;
+}
+
+bool judge_leak(struct situation *at)
+{
+	if (!at->map || !at->trend)
+		return false;
+	return judge_series(at, &at->trend->steps, true) || judge_series(at, &at->trend->events, false);
+}

@@ -1,0 +1,217 @@
+/* How a verdict is laid out: the answer first, its numbers, what speaks against it, what would help and what would
+ * not. Owns the layout and the JSON; the sentences stand in verdict_words.c. No malloc, stdio or locale. */
+#include "report/verdict.h"
+
+#include <string.h>
+
+#include "base/units.h"
+#include "report/json.h"
+#include "report/layout.h"
+#include "report/verdict_words.h"
+
+#define LINE_BYTES 4096
+#define INDENT	   "  "
+#define ADVICE_COLUMNS 66
+
+/* ---------- text ---------- */
+
+/* Words are never cut; a line ends before the one that does not fit. */
+static void add_wrapped(struct text *out, const struct text *piece, const char *indent)
+{
+	size_t column = 0;
+	for (size_t at = 0; at < piece->used_bytes;) {
+		size_t end = at;
+		while (end < piece->used_bytes && piece->data[end] != ' ')
+			end++;
+		size_t width = layout_width(piece->data + at, end - at);
+		if (column && column + 1 + width > LAYOUT_COLUMNS) {
+			text_add_char(out, '\n');
+			column = 0;
+		}
+		text_add(out, column ? " " : indent);
+		text_add_escaped_bytes(out, piece->data + at, end - at);
+		column += (column ? 1 : strlen(indent)) + width;
+		at = end + (end < piece->used_bytes);
+	}
+	text_add_char(out, '\n');
+}
+
+static void add_answer(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	char buffer[LINE_BYTES];
+	struct text line;
+	text_init_fixed(&line, buffer, sizeof buffer);
+	if (words->is_finding)
+		text_add(&line, "FINDING: ");
+	text_add(&line, verdict_title(verdict->cause));
+	if (verdict->cause != VERDICT_UNKNOWN)
+		text_add(&line, verdict->is_certain ? ", certain. " : ", likely. ");
+	else
+		text_add(&line, ". ");
+	verdict_say(&line, verdict, words);
+	add_wrapped(out, &line, INDENT);
+}
+
+static void add_counter(struct text *out, const struct verdict *verdict)
+{
+	char buffer[LINE_BYTES];
+	struct text line;
+	static const char *const sides[VERDICT_CAUSE_COUNT] = {
+		[VERDICT_OTHER_PROCESS] = "in use by what is not this process's",
+		[VERDICT_OUTSIDE_PYTORCH] = "obtained past PyTorch",
+		[VERDICT_FRAGMENTATION] = "idle between live blocks of PyTorch's",
+	};
+	if (verdict->counter == VERDICT_UNKNOWN || !sides[verdict->counter])
+		return;
+	text_init_fixed(&line, buffer, sizeof buffer);
+	text_add(&line, "Against it: ");
+	text_add_size(&line, verdict->counter_bytes);
+	text_printf(&line, " are %s, more than what is missing.", sides[verdict->counter]);
+	add_wrapped(out, &line, INDENT);
+}
+
+static void add_action(struct text *out, const struct verdict_action *action)
+{
+	char buffer[LINE_BYTES];
+	struct text line;
+	text_init_fixed(&line, buffer, sizeof buffer);
+	text_add(&line, verdict_advice_text(action->advice));
+	text_add(out, "    ");
+	layout_cut(out, &line, action->is_known ? ADVICE_COLUMNS - 4 : LAYOUT_COLUMNS - 4);
+	if (action->is_known) {
+		text_init_fixed(&line, buffer, sizeof buffer);
+		text_add_size(&line, action->saves_bytes);
+		layout_word(out, text_string(&line), LAYOUT_COLUMNS - 1);
+	}
+	text_add_char(out, '\n');
+}
+
+static void add_actions(struct text *out, const struct verdict *verdict)
+{
+	bool knows_any = verdict->action_count && verdict->actions[0].is_known;
+	if (verdict->action_count) {
+		text_add(out, "\n  what helps");
+		if (knows_any)
+			layout_word(out, "saves", LAYOUT_COLUMNS - 1);
+		text_add_char(out, '\n');
+	}
+	for (size_t i = 0; i < verdict->action_count; i++)
+		add_action(out, &verdict->actions[i]);
+	for (size_t i = 0; i < verdict->not_advised_count; i++) {
+		text_add(out, i ? ", " : "  will not help: ");
+		text_add(out, verdict_not_text(verdict->not_advised[i]));
+	}
+	if (verdict->not_advised_count)
+		text_add_char(out, '\n');
+}
+
+void verdict_print_short(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	add_answer(out, verdict, words);
+}
+
+void verdict_print(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	add_answer(out, verdict, words);
+	add_counter(out, verdict);
+	add_actions(out, verdict);
+}
+
+/* ---------- JSON ---------- */
+
+static void add_bytes(struct json *json, const char *key, uint64_t bytes)
+{
+	json_known(json, key, bytes != UINT64_MAX, bytes);
+}
+
+static void add_blamed(struct json *json, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	json_open(json, "blamed", '{');
+	json_unsigned(json, "count", evidence->count);
+	json_unsigned(json, "bytes", evidence->bytes);
+	json_known(json, "stack", evidence->stack, evidence->stack);
+	json_add_stack(json, words->defs, evidence->stack);
+	json_close(json, '}');
+}
+
+static void add_growth(struct json *json, const struct verdict_evidence *evidence)
+{
+	json_open(json, "growth", '{');
+	json_unsigned(json, "bytes", evidence->growth_bytes);
+	json_known(json, "steps", evidence->growth_is_by_step, evidence->growth_periods);
+	json_known(json, "steps_left", evidence->growth_is_by_step && evidence->periods_left != UINT64_MAX,
+		   evidence->periods_left);
+	json_close(json, '}');
+}
+
+static void add_holes(struct json *json, const uint64_t bytes[4])
+{
+	json_open(json, "holes", '{');
+	json_unsigned(json, "pinned", bytes[0]);
+	json_unsigned(json, "size_class", bytes[1]);
+	json_unsigned(json, "other_stream", bytes[2]);
+	json_unsigned(json, "private_pool", bytes[3]);
+	json_close(json, '}');
+}
+
+static void add_numbers(struct json *json, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	json_open(json, "because", '{');
+	add_bytes(json, "segment_bytes", evidence->segment_bytes);
+	add_bytes(json, "missing_bytes", evidence->missing_bytes);
+	add_bytes(json, "short_bytes", evidence->short_bytes);
+	add_bytes(json, "others_bytes", evidence->others_bytes);
+	add_bytes(json, "outside_bytes", evidence->outside_bytes);
+	add_bytes(json, "live_bytes", evidence->live_bytes);
+	add_bytes(json, "idle_bytes", evidence->idle_bytes);
+	add_bytes(json, "releasable_bytes", evidence->releasable_bytes);
+	add_bytes(json, "pinned_bytes", evidence->pinned_bytes);
+	add_bytes(json, "largest_hole_bytes", evidence->largest_hole_bytes);
+	add_holes(json, evidence->holes_bytes);
+	add_growth(json, evidence);
+	json_unsigned(json, "steps", evidence->steps);
+	json_unsigned(json, "retries", evidence->retries);
+	add_blamed(json, verdict, words);
+	json_close(json, '}');
+}
+
+static void add_text(struct json *json, const struct verdict *verdict, const struct verdict_words *words)
+{
+	char buffer[LINE_BYTES];
+	struct text line;
+	text_init_fixed(&line, buffer, sizeof buffer);
+	verdict_say(&line, verdict, words);
+	json_string(json, "text", text_string(&line));
+}
+
+void verdict_add_json(struct json *json, const struct verdict *verdict, const struct verdict_words *words)
+{
+	bool is_known = verdict->cause != VERDICT_UNKNOWN;
+	json_string(json, "verdict", verdict_cause_name(verdict->cause));
+	json_string(json, "kind", verdict_kind_name(verdict->kind));
+	json_string(json, "confidence", !is_known ? NULL : verdict->is_certain ? "certain" : "likely");
+	add_text(json, verdict, words);
+	add_numbers(json, verdict, words);
+	json_open(json, "counter_evidence", '[');
+	if (verdict->counter != VERDICT_UNKNOWN) {
+		json_open(json, NULL, '{');
+		json_string(json, "verdict", verdict_cause_name(verdict->counter));
+		json_unsigned(json, "bytes", verdict->counter_bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_open(json, "advice", '[');
+	for (size_t i = 0; i < verdict->action_count; i++) {
+		json_open(json, NULL, '{');
+		json_string(json, "text", verdict_advice_text(verdict->actions[i].advice));
+		json_known(json, "saves_bytes", verdict->actions[i].is_known, verdict->actions[i].saves_bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_open(json, "not_advised", '[');
+	for (size_t i = 0; i < verdict->not_advised_count; i++)
+		json_string(json, NULL, verdict_not_text(verdict->not_advised[i]));
+	json_close(json, ']');
+}

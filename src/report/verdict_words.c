@@ -1,0 +1,298 @@
+/* What a verdict says, in words: a sentence with its numbers for each cause. Owns these sentences. Must never name
+ * a setting of PyTorch's allocator as a cure. */
+#include "report/verdict_words.h"
+
+#include "base/units.h"
+#include "report/where.h"
+
+static void add_stack(struct text *out, const struct verdict_words *words, uint32_t stack)
+{
+	struct where where = where_find(words->defs, stack, 0);
+	where_add(out, words->defs, &where, true);
+}
+
+static void add_number(struct text *out, const char *before, uint64_t bytes)
+{
+	text_add(out, before);
+	if (bytes == UINT64_MAX)
+		text_add(out, "an unknown amount");
+	else
+		text_add_size(out, bytes);
+}
+
+static void add_count(struct text *out, const char *before, uint64_t count, const char *one, const char *many)
+{
+	text_add(out, before);
+	text_add_count(out, count);
+	text_add(out, count == 1 ? one : many);
+}
+
+/* ---------- a sentence each ---------- */
+
+static void say_impossible(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	add_number(out, "This one request is ", verdict->evidence.asked_bytes);
+	add_number(out, ", the whole card has ", verdict->evidence.total_bytes);
+	text_add(out, ": a shape, length or mask is larger than meant, at ");
+	add_stack(out, words, verdict->evidence.stack);
+	text_add(out, ".");
+}
+
+static void say_limit(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	(void)words;
+	text_add(out, "No call to the driver failed: PyTorch refused by a limit of its own (memory fraction)");
+	add_number(out, ". It had reserved ", evidence->live_bytes + evidence->idle_bytes);
+	if (evidence->free_bytes != UINT64_MAX) {
+		add_number(out, ", and ", evidence->free_bytes);
+		text_add(out, " of the card were free");
+	}
+	text_add(out, ".");
+}
+
+static void say_others(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	(void)words;
+	add_number(out, "", evidence->bytes);
+	add_number(out, " of the card's ", evidence->total_bytes);
+	text_add(out, verdict->is_certain ? " are in use by other processes" :
+					    " are in use by what is not this program's: other processes, or a context");
+	add_number(out, "; this one has ", evidence->live_bytes + evidence->idle_bytes + evidence->outside_bytes);
+	text_add(out, ".");
+}
+
+static void say_outside(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	add_number(out, "", evidence->bytes);
+	if (verdict->action_count && verdict->actions[0].advice == ADVICE_EMPTY_CACHE) {
+		text_add(out, " lie idle in PyTorch's cache while a library asks the driver for memory, at ");
+	} else {
+		text_add(out, " were obtained in this process past PyTorch");
+		add_number(out, ", which holds ", evidence->live_bytes + evidence->idle_bytes);
+		add_number(out, " (", evidence->live_bytes);
+		text_add(out, " live). The largest is from ");
+	}
+	add_stack(out, words, evidence->stack);
+	text_add(out, ".");
+}
+
+static void say_pinners(struct text *out, const struct verdict_evidence *evidence, const struct verdict_words *words)
+{
+	if (!evidence->stack)
+		return;
+	add_number(out, " Most of it is kept by ", evidence->bytes);
+	add_count(out, " in ", evidence->count, " segment, from ", " segments, from ");
+	add_stack(out, words, evidence->stack);
+	text_add(out, ".");
+}
+
+static void say_fragmentation(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	static const char *const reasons[VERDICT_KIND_COUNT] = {
+		[VERDICT_KIND_NONE] = "but not in one piece",
+		[VERDICT_KIND_PINNED] = "but not in one piece: live blocks lie between",
+		[VERDICT_KIND_SIZE_CLASS] = "but in segments for requests of another size",
+		[VERDICT_KIND_OTHER_STREAM] = "but it belongs to another stream",
+		[VERDICT_KIND_PRIVATE_POOL] = "but in a private pool (CUDA graph or MemPool), which alone may use it",
+		[VERDICT_KIND_PENDING_FREE] = "but was still waiting for another stream (record_stream): a second try may pass",
+	};
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	add_number(out, "The memory is there, ", evidence->idle_bytes);
+	text_add(out, " idle in PyTorch, ");
+	text_add(out, reasons[verdict->kind]);
+	add_number(out, ". The largest hole is ", evidence->largest_hole_bytes);
+	add_number(out, ", the request ", evidence->asked_bytes);
+	add_number(out, "; the driver lacked ", evidence->missing_bytes);
+	text_add(out, ".");
+	if (verdict->kind == VERDICT_KIND_PINNED || verdict->kind == VERDICT_KIND_SIZE_CLASS)
+		say_pinners(out, evidence, words);
+}
+
+static void say_leak(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	static const char *const holders[VERDICT_KIND_COUNT] = {
+		[VERDICT_KIND_GRAPH] = "the autograd graph of earlier passes",
+		[VERDICT_KIND_LIST] = "something that the program appends to (a list, a metric, a hook)",
+		[VERDICT_KIND_CACHE] = "a cache that grows",
+		[VERDICT_KIND_CYCLE] = "objects that were made again and not collected (a cycle, an old model)",
+		[VERDICT_KIND_PER_THREAD] = "threads, each with memory of its own",
+	};
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	uint64_t each = evidence->growth_periods ? evidence->growth_bytes / evidence->growth_periods : 0;
+	text_add(out, "Live memory grows: ");
+	if (evidence->growth_is_by_step && each) {
+		add_number(out, "+", each);
+		add_count(out, " a step for ", evidence->growth_periods, " step, none", " steps, none");
+		text_add(out, " freed. ");
+	} else {
+		add_number(out, "+", evidence->growth_bytes);
+		text_add(out, ", steadily, and none of it was freed. ");
+	}
+	add_count(out, "", evidence->count, " block", " blocks");
+	add_number(out, " (", evidence->bytes);
+	text_add(out, ") are held by ");
+	text_add(out, holders[verdict->kind] ? holders[verdict->kind] : "the program");
+	text_add(out, ", most from ");
+	add_stack(out, words, evidence->stack);
+	text_add(out, ".");
+	if (words->is_finding && evidence->periods_left != UINT64_MAX && evidence->growth_is_by_step)
+		add_count(out, " Out of memory in about ", evidence->periods_left, " step.", " steps.");
+}
+
+static void say_duplicate(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	add_number(out, "There is a second copy of the weights: ", evidence->bytes);
+	add_count(out, " in ", evidence->count, " block", " blocks");
+	text_add(out, " that match parameters size by size, from ");
+	add_stack(out, words, evidence->stack);
+	add_number(out, ". The parameters are ", evidence->categories.bytes[MODEL_PARAMETERS]);
+	text_add(out, ".");
+}
+
+static void say_composition(struct text *out, const struct verdict_evidence *evidence)
+{
+	static const struct {
+		enum model_category category;
+		const char *name;
+	} parts[] = {{MODEL_PARAMETERS, "parameters "},
+		     {MODEL_GRADIENTS, "gradients "},
+		     {MODEL_OPTIMIZER_STATE, "optimizer state "},
+		     {MODEL_ACTIVATIONS, "activations "}};
+	const char *between = "Live: ";
+	uint64_t rest = evidence->live_bytes;
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t bytes = evidence->categories.bytes[parts[i].category];
+		if (bytes * 200 < evidence->live_bytes || !bytes)
+			continue;
+		text_add(out, between);
+		add_number(out, parts[i].name, bytes);
+		rest -= bytes < rest ? bytes : rest;
+		between = ", ";
+	}
+	if (rest * 20 > evidence->live_bytes)
+		add_number(out, between[0] == ',' ? ", other " : "Live: ", rest);
+	add_number(out, "; the card has ", evidence->total_bytes);
+	text_add(out, ".");
+}
+
+static void say_spike(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	static const char *const phases[VERDICT_KIND_COUNT] = {
+		[VERDICT_KIND_NONE] = "A moment needs more than the rest of the run. ",
+		[VERDICT_KIND_FIRST_STEP] = "The first step needs more than later ones. ",
+		[VERDICT_KIND_OPTIMIZER] = "The optimizer's step needs more than forward and backward. ",
+		[VERDICT_KIND_EVALUATION] = "Evaluation needs more than training. ",
+		[VERDICT_KIND_LOAD] = "Loading or saving needs more than the rest of the run. ",
+		[VERDICT_KIND_BACKWARD] = "This backward pass needs more than those before. ",
+	};
+	(void)words;
+	text_add(out, phases[verdict->kind]);
+	say_composition(out, &verdict->evidence);
+}
+
+static void say_too_big(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	(void)words;
+	say_composition(out, &verdict->evidence);
+	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
+		add_number(out, " With the optimizer's state they need ", verdict->evidence.bytes);
+	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
+		text_add(out, ".");
+	add_number(out, " Idle in PyTorch's cache: ", verdict->evidence.idle_bytes);
+	text_add(out, ".");
+}
+
+static void say_near_limit(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	(void)words;
+	add_count(out, "PyTorch ran into the card's end ", verdict->evidence.retries, " time", " times");
+	text_add(out, ", emptied its whole cache and tried again: each costs milliseconds, and the next may fail.");
+}
+
+static void say_unknown(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	(void)verdict;
+	(void)words;
+	text_add(out, "The trace does not show why.");
+}
+
+static const struct cause_words {
+	const char *title;
+	void (*say)(struct text *, const struct verdict *, const struct verdict_words *);
+} causes[VERDICT_CAUSE_COUNT] = {
+	[VERDICT_UNKNOWN] = {"UNKNOWN", say_unknown},
+	[VERDICT_IMPOSSIBLE_REQUEST] = {"IMPOSSIBLE REQUEST", say_impossible},
+	[VERDICT_LIMIT] = {"LIMIT", say_limit},
+	[VERDICT_OTHER_PROCESS] = {"OTHER PROCESSES", say_others},
+	[VERDICT_OUTSIDE_PYTORCH] = {"OUTSIDE PYTORCH", say_outside},
+	[VERDICT_FRAGMENTATION] = {"FRAGMENTATION", say_fragmentation},
+	[VERDICT_LEAK] = {"LEAK", say_leak},
+	[VERDICT_DUPLICATE] = {"TWICE IN MEMORY", say_duplicate},
+	[VERDICT_SPIKE] = {"SPIKE", say_spike},
+	[VERDICT_TOO_BIG] = {"TOO BIG", say_too_big},
+	[VERDICT_HOST_PINNED] = {"PINNED HOST MEMORY", say_unknown},
+	[VERDICT_NEAR_LIMIT] = {"NEAR THE LIMIT", say_near_limit},
+	[VERDICT_AUTOCAST_COPIES] = {"COPIES OF AUTOCAST", say_unknown},
+	[VERDICT_IDLE_CACHE] = {"IDLE CACHE", say_unknown},
+};
+
+const char *verdict_title(enum verdict_cause cause)
+{
+	return causes[cause < VERDICT_CAUSE_COUNT ? cause : VERDICT_UNKNOWN].title;
+}
+
+void verdict_say(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	causes[verdict->cause < VERDICT_CAUSE_COUNT ? verdict->cause : VERDICT_UNKNOWN].say(out, verdict, words);
+}
+
+/* ---------- what helps ---------- */
+
+const char *verdict_advice_text(enum verdict_advice advice)
+{
+	static const char *const texts[ADVICE_COUNT] = {
+		[ADVICE_CHECK_SHAPES] = "check the shape of what is made there",
+		[ADVICE_RAISE_LIMIT] = "raise the fraction (torch.cuda.set_per_process_memory_fraction)",
+		[ADVICE_END_OTHERS] = "end the other processes (nvidia-smi names them), or take another GPU",
+		[ADVICE_LESS_OUTSIDE] = "give that library less, or start it after PyTorch",
+		[ADVICE_EMPTY_CACHE] = "torch.cuda.empty_cache() before that library is used",
+		[ADVICE_WHATIF] = "may be cured by a setting: run `memtrace whatif` on the trace",
+		[ADVICE_FREE_PINNERS] = "free these blocks, or make them before the large ones",
+		[ADVICE_ONE_STREAM] = "allocate on one stream",
+		[ADVICE_DROP_POOL] = "drop the graph or pool whose memory is idle, or share it",
+		[ADVICE_WAIT_STREAM] = "wait for the other stream (synchronize) before asking again",
+		[ADVICE_DETACH] = "keep a number (loss.item()) or x.detach(), or run it under torch.no_grad()",
+		[ADVICE_CLEAR_LIST] = "move what is kept to the CPU, reduce it first, or clear it",
+		[ADVICE_BOUND_CACHE] = "bound it: a fixed or paged cache; torch.cat has old and new at once",
+		[ADVICE_BREAK_CYCLE] = "del the old objects and break the cycle, or gc.collect() after it",
+		[ADVICE_FIXED_THREADS] = "use a fixed pool of threads",
+		[ADVICE_DROP_COPY] = "del the copy; load with map_location='cpu'; keep averages on the CPU",
+		[ADVICE_SMALLER_STATE] = "an optimizer with 8-bit state",
+		[ADVICE_SHARD_STATE] = "sharding the optimizer's state on 2 GPUs (ZeRO-1)",
+		[ADVICE_NO_FOREACH] = "foreach=False: no temporaries of the whole model in a step",
+		[ADVICE_SMALLER_BATCH] = "half the batch",
+		[ADVICE_CHECKPOINT] = "checkpointing the activations (torch.utils.checkpoint)",
+		[ADVICE_NO_GRAD] = "evaluation under torch.no_grad()",
+		[ADVICE_SMALLER_EVAL] = "a smaller batch for evaluation",
+		[ADVICE_LOAD_CPU] = "load and save by way of the CPU (map_location='cpu')",
+		[ADVICE_SMALLER_MODEL] = "keep less at once, or take a larger card",
+		[ADVICE_LESS_PINNED] = "pin less host memory",
+		[ADVICE_CLEAR_AUTOCAST] = "leave the autocast region between steps",
+	};
+	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];
+}
+
+const char *verdict_not_text(enum verdict_not_advised what)
+{
+	static const char *const texts[NOT_ADVISED_COUNT] = {
+		[NOT_SMALLER_BATCH] = "a smaller batch",
+		[NOT_SETTINGS] = "settings of PyTorch's allocator",
+		[NOT_EMPTY_CACHE] = "empty_cache()",
+		[NOT_MORE_MEMORY] = "a larger card",
+	};
+	return texts[what < NOT_ADVISED_COUNT ? what : NOT_EMPTY_CACHE];
+}

@@ -1,0 +1,12 @@
+/* The words for the parts of a verdict. Private to report/. */
+#ifndef MT_REPORT_VERDICT_WORDS_H
+#define MT_REPORT_VERDICT_WORDS_H
+
+#include "report/verdict.h"
+
+const char *verdict_title(enum verdict_cause);
+void verdict_say(struct text *, const struct verdict *, const struct verdict_words *); /* one line, not wrapped */
+const char *verdict_advice_text(enum verdict_advice);
+const char *verdict_not_text(enum verdict_not_advised);
+
+#endif
