@@ -48,7 +48,7 @@ def graph():
     """Evaluation without no_grad, whose outputs are kept with their graphs."""
     model = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(8)]).cuda()
     outputs = []
-    for _ in range(400):
+    for _ in range(90):
         output = model(torch.empty(1024, 1024, device="cuda"))
         outputs.append(output.mean().detach() if fixed else output.mean())
 
@@ -58,7 +58,7 @@ def kept_list():
     model = nn.Linear(512, 512).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     history = []
-    for _ in range(300):
+    for _ in range(260):
         output = model(torch.empty(4096, 512, device="cuda"))
         output.mean().backward()
         optimizer.step()
