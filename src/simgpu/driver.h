@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "sim.h"
+#include "sim_account.h"
 #include "sim_card.h"
 
 #pragma GCC visibility push(hidden)
@@ -74,6 +75,17 @@ void device_take_back(int device, size_t asked_bytes);
 CUresult device_charge_overhead(int device, size_t bytes);
 void device_uncharge_overhead(int device, size_t bytes);
 void device_note_managed(int device, ptrdiff_t bytes); /* more, or less */
+
+/* ---- driver_machine.c: a machine that processes share; without one, nothing of it does anything ---- */
+
+void machine_join(void); /* reads SIMGPU_MACHINE */
+/* Around a look at what is free and the taking of it.  True: machine_unlock() has to follow. */
+bool machine_lock(void);
+void machine_unlock(void);
+void machine_set_used(int device, size_t bytes); /* by this process */
+/* Without lock.  The other processes that have memory of a device: how many were listed. */
+unsigned machine_others(int device, struct sim_process *list, unsigned room);
+size_t machine_others_bytes(int device); /* without lock */
 
 /* ---- driver_card.c: the card that is simulated ---- */
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "driver.h"
-#include "sim_account.h"
 
 static int log_file = -1;
 
@@ -17,6 +16,7 @@ void account_open(void)
 {
 	const char *path = getenv("SIMGPU_LOG");
 
+	machine_join();
 	driver_machine.others_bytes = sim_env_bytes("SIMGPU_OTHERS", 0);
 	driver_machine.module_bytes = sim_env_bytes("SIMGPU_MODULE", 0);
 	if (path != NULL && *path != '\0')
@@ -39,24 +39,44 @@ static void account_log(int ordinal)
 		log_file = -1;
 }
 
+static size_t others_bytes(int ordinal)
+{
+	return driver_machine.others_bytes + machine_others_bytes(ordinal);
+}
+
 size_t device_free_bytes(int ordinal)
 {
 	const struct driver_device *device = &driver_machine.devices[ordinal];
-	size_t taken_bytes = device->used_bytes + driver_machine.others_bytes;
+	size_t taken_bytes = device->used_bytes + others_bytes(ordinal);
 
 	return taken_bytes < device->total_bytes ? device->total_bytes - taken_bytes : 0;
 }
 
-static bool take(int ordinal, size_t bytes)
+static void set_used(int ordinal, size_t bytes)
 {
 	struct driver_device *device = &driver_machine.devices[ordinal];
 
-	if (bytes > device_free_bytes(ordinal))
-		return false;
-	device->used_bytes += bytes;
-	if (device->used_bytes > device->peak_bytes)
-		device->peak_bytes = device->used_bytes;
-	return true;
+	device->used_bytes = bytes;
+	if (bytes > device->peak_bytes)
+		device->peak_bytes = bytes;
+	machine_set_used(ordinal, bytes);
+}
+
+static bool take(int ordinal, size_t bytes)
+{
+	bool is_shared = machine_lock();
+	bool fits = bytes <= device_free_bytes(ordinal);
+
+	if (fits)
+		set_used(ordinal, driver_machine.devices[ordinal].used_bytes + bytes);
+	if (is_shared)
+		machine_unlock();
+	return fits;
+}
+
+static void give_back(int ordinal, size_t bytes)
+{
+	set_used(ordinal, driver_machine.devices[ordinal].used_bytes - bytes);
 }
 
 CUresult device_charge(int ordinal, size_t bytes, size_t asked_bytes)
@@ -71,7 +91,7 @@ CUresult device_charge(int ordinal, size_t bytes, size_t asked_bytes)
 
 void device_uncharge(int ordinal, size_t bytes, size_t asked_bytes)
 {
-	driver_machine.devices[ordinal].used_bytes -= bytes;
+	give_back(ordinal, bytes);
 	driver_machine.devices[ordinal].slack_bytes -= bytes - asked_bytes;
 	if (bytes > 0)
 		account_log(ordinal);
@@ -100,7 +120,7 @@ CUresult device_charge_overhead(int ordinal, size_t bytes)
 
 void device_uncharge_overhead(int ordinal, size_t bytes)
 {
-	driver_machine.devices[ordinal].used_bytes -= bytes;
+	give_back(ordinal, bytes);
 	driver_machine.devices[ordinal].overhead_bytes -= bytes;
 	account_log(ordinal);
 }
@@ -118,7 +138,23 @@ int simgpuAccount(int ordinal, struct sim_account *account)
 		return -1;
 	const struct driver_device *device = &driver_machine.devices[ordinal];
 	account->own_bytes = __atomic_load_n(&device->used_bytes, __ATOMIC_RELAXED);
-	account->others_bytes = driver_machine.others_bytes;
+	account->others_bytes = others_bytes(ordinal);
 	account->total_bytes = device->total_bytes;
 	return 0;
+}
+
+#define UNNAMED_PID 1u /* stands for those of SIMGPU_OTHERS */
+
+int simgpuProcesses(int ordinal, struct sim_process list[SIM_PROCESSES_MAX])
+{
+	struct sim_account account;
+	unsigned count = 0;
+
+	if (simgpuAccount(ordinal, &account) != 0)
+		return -1;
+	if (driver_machine.others_bytes > 0)
+		list[count++] = (struct sim_process){UNNAMED_PID, driver_machine.others_bytes};
+	if (account.own_bytes > 0)
+		list[count++] = (struct sim_process){(unsigned)getpid(), account.own_bytes};
+	return (int)(count + machine_others(ordinal, list + count, SIM_PROCESSES_MAX - count));
 }

@@ -59,24 +59,23 @@ static int device_index(const struct nvml_device *device)
 
 /* --- what is in use --- */
 
-/* Of a device that this process uses: what the driver's account says, past the CUDA API. False while
- * the program has not loaded the driver: loading it is not for us to do. */
-static bool read_account(int device, struct sim_account *account)
+/* Of the driver, past the CUDA API. NULL while the program has not loaded it: that is not for us to do. */
+static void *driver_entry(const char *name)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	__typeof__(simgpuAccount) *read = library ? dlsym(library, "simgpuAccount") : NULL;
-	bool is_read = read && read(device, account) == 0;
+	void *entry = library ? dlsym(library, name) : NULL;
 
 	if (library)
 		dlclose(library);
-	return is_read;
+	return entry;
 }
 
 static struct sim_account device_account(int device)
 {
+	__typeof__(simgpuAccount) *read = driver_entry("simgpuAccount");
 	struct sim_account account;
 
-	if (!read_account(device, &account))
+	if (!read || read(device, &account) != 0)
 		account = (struct sim_account){
 			.others_bytes = sim_env_bytes("SIMGPU_OTHERS", 0),
 			.total_bytes = sim_env_bytes("SIMGPU_MEMORY", 80 * SIM_GIB),
@@ -237,10 +236,9 @@ SIM_API(int, nvmlDeviceGetMemoryInfo_v2, const struct nvml_device *device,
 	return NVML_SUCCESS;
 }
 
-/* --- processes: this one once it uses the device, and one that stands for the others --- */
+/* --- processes: this one once it uses the device, and others --- */
 
-#define PROCESSES_MAX 2
-#define OTHER_PID     1u
+#define OTHER_PID 1u /* of SIMGPU_OTHERS */
 
 struct nvml_process {
 	unsigned pid;
@@ -256,23 +254,22 @@ struct nvml_process_v2 {
 
 #define NO_INSTANCE 0xFFFFFFFFu /* the card is not partitioned */
 
-static unsigned find_processes(int device, struct nvml_process *found)
+static unsigned find_processes(int device, struct sim_process *found)
 {
-	struct sim_account account = device_account(device);
-	unsigned count = 0;
+	__typeof__(simgpuProcesses) *list = driver_entry("simgpuProcesses");
+	int count = list ? list(device, found) : -1;
 
 	if (is_set_to("nopids"))
 		return 0;
-	if (account.others_bytes > 0)
-		found[count++] = (struct nvml_process){OTHER_PID, account.others_bytes};
-	if (account.own_bytes > 0)
-		found[count++] = (struct nvml_process){(unsigned)getpid(), account.own_bytes};
-	return count;
+	if (count >= 0)
+		return (unsigned)count;
+	found[0] = (struct sim_process){OTHER_PID, sim_env_bytes("SIMGPU_OTHERS", 0)};
+	return found[0].used_bytes > 0;
 }
 
 /* Sets *count and `found`; NVML_SUCCESS when the caller has room for that many. */
 static int list_processes(const struct nvml_device *device, unsigned *count, const void *out,
-			  struct nvml_process *found)
+			  struct sim_process *found)
 {
 	unsigned room = *count;
 	int index = device_index(device);
@@ -286,18 +283,18 @@ static int list_processes(const struct nvml_device *device, unsigned *count, con
 SIM_API(int, nvmlDeviceGetComputeRunningProcesses, const struct nvml_device *device,
 	unsigned *count, struct nvml_process *out)
 {
-	struct nvml_process found[PROCESSES_MAX];
+	struct sim_process found[SIM_PROCESSES_MAX];
 	int result = list_processes(device, count, out, found);
 
 	for (unsigned i = 0; result == NVML_SUCCESS && i < *count; i++)
-		out[i] = found[i];
+		out[i] = (struct nvml_process){found[i].pid, found[i].used_bytes};
 	return result;
 }
 
 SIM_API(int, nvmlDeviceGetComputeRunningProcesses_v3, const struct nvml_device *device,
 	unsigned *count, struct nvml_process_v2 *out)
 {
-	struct nvml_process found[PROCESSES_MAX];
+	struct sim_process found[SIM_PROCESSES_MAX];
 	int result = list_processes(device, count, out, found);
 
 	for (unsigned i = 0; result == NVML_SUCCESS && i < *count; i++)

@@ -11,11 +11,22 @@
 
 struct sim_account {
 	size_t own_bytes;    /* in use by this process; 0 before its first context */
-	size_t others_bytes; /* in use by other processes (SIMGPU_OTHERS) */
+	size_t others_bytes; /* in use by other processes (SIMGPU_OTHERS, SIMGPU_MACHINE) */
 	size_t total_bytes;
 };
 
 /* 0, or -1 for a device that is not there or while CUDA is not initialised in this process. */
 SIM_EXPORT int simgpuAccount(int device, struct sim_account *account);
+
+struct sim_process {
+	unsigned pid;
+	size_t used_bytes;
+};
+
+#define SIM_PROCESSES_MAX 130
+
+/* The processes that use a device: this one, those that share its machine, and one that stands for
+ * SIMGPU_OTHERS. How many there are, at most SIM_PROCESSES_MAX; or -1 as above. */
+SIM_EXPORT int simgpuProcesses(int device, struct sim_process list[SIM_PROCESSES_MAX]);
 
 #endif
