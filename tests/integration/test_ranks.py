@@ -1,6 +1,8 @@
 """Many processes of one program, as launchers start them: what each says, where its trace is, and
 the table that `memtrace run` prints of all."""
 
+import json
+import os
 import re
 
 import pytest
@@ -84,3 +86,32 @@ def test_a_folder_that_cannot_be_written_costs_a_line(tmp_path):
     run = traced.run(tmp_path, "leave", "exit", MEMTRACE_OUTPUT=str(tmp_path / "a file" / "x"))
     assert (run.status, run.stdout) == (3, "done\n")
     assert run.stderr.startswith("memtrace: cannot write ") and run.stderr.count("\n") == 1
+
+
+# ---- torchrun ---------------------------------------------------------------------------------
+
+TORCH_RANKS = 8 if os.environ.get("MEMTRACE_FULL") == "1" else 2
+
+
+def test_torchrun_s_ranks_have_a_trace_each_and_their_own_account(simgpu, tmp_path):
+    (tmp_path / "truth").mkdir()
+    env = support.environment(
+        preload=False, CASE_RECORD=str(tmp_path / "truth"), SIMGPU_DEVICES=str(TORCH_RANKS),
+        SIMGPU_MACHINE=f"torchrun-{os.getpid()}",
+    )
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", TORCH_RANKS]
+    result = support.run(
+        [support.TOOL, "run", "--output", "rank%r", support.PYTHON, *launcher, support.CASES / "ddp.py"],
+        env, cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    rows = table(result.stderr)
+    assert [row["rank"] for row in rows] == [str(rank) for rank in range(TORCH_RANKS)]
+    for rank, row in enumerate(rows):
+        truth = json.loads((tmp_path / "truth" / f"ddp.rank{rank}.json").read_text())
+        assert row["trace"] == f"rank{rank}.mtrace" and list(truth["devices"]) == [str(rank)]
+        report = support.report(tmp_path / row["trace"])
+        assert not support.account_differences(report, truth)
+        assert int(row["allocated"]) << 20 == pytest.approx(
+            report["devices"][0]["allocated"]["peak_bytes"], abs=1 << 20
+        )
