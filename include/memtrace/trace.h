@@ -134,7 +134,7 @@ struct memtrace_header {
 	uint64_t start_monotonic_ns; /* CLOCK_MONOTONIC then; event times are relative to it */
 	uint64_t pid_start_ticks;    /* field 22 of /proc/PID/stat: tells a live pid from a re-used one */
 	char boot_id[40];            /* /proc/sys/kernel/random/boot_id, zero-terminated */
-	char producer[40];           /* "memtrace 0.1.0", zero-terminated */
+	char producer[40];           /* "memtrace 0.1.0", zero-terminated; MEMTRACE_REPAIRED at its end: see there */
 	uint64_t live_offset;
 	uint64_t ring_offset;
 	uint64_t ring_slots; /* a power of two */
@@ -148,6 +148,10 @@ struct memtrace_header {
 	char front_path[256]; /* "", or where the front is, zero-terminated: see below */
 	uint64_t bound_bytes; /* the file is not to become larger, 0: no bound; see "A bounded trace" */
 };
+
+/* At the end of the producer: made of what could be read of a damaged trace, or of one whose process was killed. It
+ * is sound; what it lacks was lost before, and is still in its counters and in the gaps of its sequences. */
+#define MEMTRACE_REPAIRED ", repaired"
 
 /* A front elsewhere. On a file system where a shared mapping does not survive the process (network, FUSE) the front
  * is the content of another file, on the machine that made the trace: with the same offsets, and a header that is

@@ -1,5 +1,8 @@
-/* `memtrace check`: is a trace whole, and if not, what is missing and why. Owns that answer. Does
- * not repair. */
+/* `memtrace check`: is a trace whole, and if not, what is missing and why. Owns that answer. With
+ * --repair it is about a new trace, made of what can be read; the old one is never changed. */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/units.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -7,23 +10,37 @@
 #include "report/json.h"
 #include "report/summary.h"
 #include "base/version.h"
+#include "trace/repair.h"
 
-enum { OPTION_JSON };
+#define PATH_BYTES 4352
+
+enum { OPTION_JSON, OPTION_REPAIR, OPTION_OUTPUT };
 
 static const struct option_row options[] = {
 	[OPTION_JSON] = {"json", NULL, "one JSON object a trace"},
+	[OPTION_REPAIR] = {"repair", NULL, "write what can be read to a new trace, and check that"},
+	[OPTION_OUTPUT] = {"output", "FILE", "its name, with --repair; else NAME.repaired.mtrace"},
 	{0},
 };
 
+static bool is_repaired(const struct loaded *loaded)
+{
+	return trace_facts(loaded->trace)->repaired;
+}
+
+/* Of a repaired trace: all can be read. What it lacks was lost before, and is still counted. */
 static bool is_whole(const struct loaded *loaded)
 {
-	return facts_complete(&loaded->facts) && !model_failed(loaded->model);
+	bool is_complete = is_repaired(loaded) ? !loaded->facts.torn_reason
+					       : facts_complete(&loaded->facts);
+	return is_complete && !model_failed(loaded->model);
 }
 
 static void print_text(struct text *out, const struct loaded *loaded)
 {
 	text_add_escaped(out, loaded->facts.trace_path);
 	text_add(out, is_whole(loaded) ? ": whole, " : ": not whole, ");
+	text_add(out, is_repaired(loaded) ? "repaired, " : "");
 	text_add_count(out, loaded->facts.events);
 	text_add(out, " events in ");
 	text_add_duration(out, loaded->facts.duration_ns);
@@ -47,6 +64,7 @@ static void print_json(struct text *out, const struct loaded *loaded)
 	json_open(&json, NULL, '{');
 	json_string(&json, "memtrace", VERSION_TEXT);
 	json_bool(&json, "whole", is_whole(loaded));
+	json_bool(&json, "repaired", is_repaired(loaded));
 	json_add_program(&json, defs, &loaded->facts);
 	json_add_trace(&json, loaded->model, &loaded->facts);
 	json_add_blind(&json, loaded->model, defs, &loaded->facts);
@@ -74,18 +92,60 @@ static int check(const char *path, const void *context)
 	return status;
 }
 
+/* run.mtrace → run.repaired.mtrace */
+static void make_name(char name[PATH_BYTES], const char *path)
+{
+	size_t length = strlen(path), suffix = strlen(".mtrace");
+	bool has_suffix = length > suffix && !strcmp(path + length - suffix, ".mtrace");
+	snprintf(name, PATH_BYTES, "%.*s.repaired.mtrace",
+		 (int)(has_suffix ? length - suffix : length), path);
+}
+
+static void tell_repair(const char *path, const struct repair *repair)
+{
+	if (repair->parts)
+		tell("%s: damaged parts left out: %llu, %llu bytes in all", path,
+		     (unsigned long long)repair->parts,
+		     (unsigned long long)repair->dropped_bytes);
+}
+
+static int repair(const char *path, const void *context)
+{
+	const struct arguments *arguments = context;
+	const char *output = arguments->options[OPTION_OUTPUT];
+	bool json = arguments->options[OPTION_JSON];
+	char name[PATH_BYTES], error[1024];
+	struct repair found;
+	make_name(name, path);
+	if (trace_repair(path, output ? output : name, &found, error, sizeof error)) {
+		tell("%s", error);
+		return STATUS_UNREADABLE;
+	}
+	tell_repair(path, &found);
+	return check(output ? output : name, &json);
+}
+
 static int run(const struct arguments *arguments)
 {
 	bool json = arguments->options[OPTION_JSON];
+	const char *output = arguments->options[OPTION_OUTPUT];
+	if (output && !arguments->options[OPTION_REPAIR])
+		return options_wrong(&verb_check, "--output goes with --repair");
+	if (output && arguments->operand_count > 1)
+		return options_wrong(&verb_check, "--output is the name of one trace, repair one");
+	if (arguments->options[OPTION_REPAIR])
+		return load_each(arguments, repair, arguments);
 	return load_each(arguments, check, &json);
 }
 
 const struct verb verb_check = {
 	.name = "check",
-	.summary = "Tells whether a trace is whole, and what is missing",
+	.summary = "Tells whether a trace is whole, and what is missing; repairs it",
 	.usage = "[options] TRACE...",
 	.details = "Exit status: 0 whole, 1 not whole, 3 it cannot be read.",
 	.options = options,
+	.letter = 'o',
+	.letter_row = OPTION_OUTPUT,
 	.operands_least = 1,
 	.run = run,
 };

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "trace/reader_private.h"
@@ -80,6 +81,7 @@ static void fill_facts(struct trace *trace)
 	facts->status = facts->ended ? live->status : -1;
 	facts->duration_ns = facts->ended ? live->end_time_ns : 0;
 	facts->write_errno = live->write_errno;
+	facts->repaired = strstr(trace->header.producer, MEMTRACE_REPAIRED) != NULL;
 	facts->still_running = !facts->ended && process_is_running(&trace->header);
 	account(trace);
 }

@@ -1,0 +1,180 @@
+"""`memtrace check --repair`: what can be read becomes a new trace that is sound and stands alone; the
+old one stays as it is, and what is lost stays counted."""
+
+import json
+import shutil
+import struct
+
+import pytest
+
+import support
+import test_front
+import test_kill
+import traced
+
+pytestmark = pytest.mark.usefixtures("library", "tool")
+
+CHUNK = struct.Struct("<IHHIIQQQIIQ")
+DEFINITIONS, EVENTS = 1, 2
+CALLS = 100_000  # of each of two threads, for several chunks
+
+
+def chunks(trace):
+    """(kind, offset, bytes, events) of each, from the file's header on."""
+    data = trace.read_bytes()
+    offset, end = struct.unpack_from("<QQ", data, 184)
+    while offset < end:
+        magic, kind, _, _, stored, *_, events, _, _ = CHUNK.unpack_from(data, offset)
+        assert magic == 0x4B4E4843
+        size = -(-(CHUNK.size + stored) // 8) * 8
+        yield kind, offset, size, events
+        offset += size
+
+
+def check(trace, *options):
+    result = support.run(
+        [support.TOOL, "check", "--json", *options, trace], support.environment(preload=False)
+    )
+    return result, json.loads(result.stdout) if result.stdout else None
+
+
+def repaired(trace):
+    """The new trace. The old one is not touched."""
+    before = trace.read_bytes()
+    result, said = check(trace, "--repair")
+    assert result.returncode == 0, result.stderr
+    assert said["whole"] is True and said["repaired"] is True
+    assert trace.read_bytes() == before
+    new = trace.with_name(trace.name.replace(".mtrace", ".repaired.mtrace"))
+    assert new.stat().st_mode & 0o777 == 0o600
+    assert not new.read_bytes()[200:456].strip(b"\0")  # no front elsewhere
+    return new
+
+
+def figures(trace):
+    """What a report says, but for the file itself; chunks hold times in steps of 1,024 ns."""
+    report = support.report(trace)
+    for key in ("path", "file_bytes", "duration_ns"):
+        del report["trace"][key]
+    for device in report["devices"]:
+        device["peak"]["time_ns"] >>= 10
+    return report
+
+
+def events(trace):
+    return [event | {"time_ns": event["time_ns"] >> 10} for event in support.dump(trace, "--stacks")]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, library, tool):
+    run = traced.run(tmp_path_factory.mktemp("whole"), "threads", 2, CALLS)
+    assert run.status == 0 and support.report(run.trace)["trace"]["torn"] is None
+    assert sum(kind == EVENTS for kind, *_ in chunks(run.trace)) >= 3
+    return run.trace
+
+
+def test_a_killed_trace_becomes_one_of_chunks(tmp_path):
+    trace = traced.run(tmp_path, "leave", "kill").trace
+    new = repaired(trace)
+    assert figures(new) == figures(trace) and events(new) == events(trace)
+    kinds = [kind for kind, *_ in chunks(new)]
+    assert kinds == [EVENTS, DEFINITIONS] and not list(chunks(trace))
+    assert support.memtrace("flame", new) == support.memtrace("flame", trace)
+
+
+def test_a_trace_that_is_whole_stays_so(tmp_path, whole):
+    copy = shutil.copy(whole, tmp_path / "copy.mtrace")
+    again = repaired(repaired(copy))
+    assert figures(again) == figures(whole)
+
+
+def damaged_chunk(trace, which):
+    """One in the middle, or the last, of events; or the first of definitions."""
+    found = list(chunks(trace))
+    of_events = [chunk for chunk in found if chunk[0] == EVENTS]
+    if which == "definitions":
+        return next(chunk for chunk in found if chunk[0] == DEFINITIONS)
+    return of_events[-1] if which == "last" else of_events[1]
+
+
+def do_damage(trace, way, offset, size):
+    with trace.open("r+b") as file:
+        if way == "truncation":
+            file.truncate(offset + size // 2)
+            return
+        file.seek(offset + size // 2 if way == "flip" else offset)
+        byte = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([byte[0] ^ 0x10]) if way == "flip" else bytes(size))
+
+
+@pytest.mark.parametrize("way", ["flip", "zeros", "truncation"])
+@pytest.mark.parametrize("which", ["middle", "last", "definitions"])
+def test_only_what_is_damaged_is_lost(tmp_path, whole, way, which):
+    trace = tmp_path / "torn.mtrace"
+    shutil.copy(whole, trace)
+    kind, offset, size, count = damaged_chunk(trace, which)
+    gone = sum(chunk[3] for chunk in chunks(trace) if chunk[1] > offset) if way == "truncation" else 0
+    before = support.report(whole)["trace"]
+    do_damage(trace, way, offset, size)
+    assert support.report(trace)["trace"]["torn"]
+    result, said = check(trace, "--repair")
+    assert "damaged parts left out: 1" in result.stderr
+    assert (result.returncode, said["whole"], said["trace"]["torn"]) == (0, True, None)
+    lost = gone + count
+    assert (said["trace"]["events"], said["trace"]["lost"]) == (
+        before["events"] - lost,
+        before["lost"] + lost,  # some are, on a busy machine
+    )
+    new = tmp_path / "torn.repaired.mtrace"
+    status = 3 if said["trace"]["lost"] else 0  # the answer is not certain
+    support.memtrace("peak", "--limit", "80GiB", new, status=status)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_front_elsewhere_is_taken_in(tmp_path, is_there):
+    trace = test_front.killed(tmp_path, "remote").trace
+    (front,) = test_front.fronts(tmp_path)
+    expected = events(trace)
+    if not is_there:
+        front.unlink()
+        expected = []
+    new = repaired(trace)
+    if is_there:
+        front.unlink()
+    assert events(new) == expected
+
+
+def test_nothing_is_replaced(tmp_path, whole):
+    trace, other = tmp_path / "run.mtrace", tmp_path / "other"
+    shutil.copy(whole, trace)
+    other.write_text("mine")
+    for option in ("-o", "--output"):
+        result, said = check(trace, "--repair", option, other)
+        assert (result.returncode, said) == (3, None) and "nothing is replaced" in result.stderr
+    assert other.read_text() == "mine"
+    result, said = check(trace, "--repair", "-o", trace)
+    assert result.returncode == 3 and trace.read_bytes() == whole.read_bytes()
+
+
+def test_a_full_disk_leaves_no_file(tmp_path, whole):
+    new = tmp_path / "new.mtrace"
+    command = f'ulimit -f 16; exec "{support.TOOL}" check --repair -o "{new}" "{whole}"'
+    result = support.run(["sh", "-c", command], support.environment(preload=False))
+    assert result.returncode == 3 and result.stderr.count("\n") == 1 and not new.exists()
+
+
+def test_a_program_that_still_writes_is_left_alone(tmp_path):
+    process = traced.start(tmp_path, "counted", tmp_path / "page", 1)
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        while not any(any(counts) for counts in test_kill.completed_calls(tmp_path / "page").values()):
+            assert process.poll() is None
+        (trace,) = support.traces_in(tmp_path)
+        result, _ = check(trace, "--repair")
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert result.returncode == 3 and "still runs" in result.stderr
+    assert support.traces_in(tmp_path) == [trace]
