@@ -54,7 +54,7 @@ def repaired(trace):
 def figures(trace):
     """What a report says, but for the file itself; chunks hold times in steps of 1,024 ns."""
     report = support.report(trace)
-    for key in ("path", "file_bytes", "duration_ns"):
+    for key in ("path", "file_bytes", "duration_ns", "bound_bytes"):
         del report["trace"][key]
     for device in report["devices"]:
         device["peak"]["time_ns"] >>= 10
