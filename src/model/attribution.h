@@ -56,6 +56,10 @@ bool model_categories_at_peak(const struct model *, unsigned ordinal, struct mod
 bool model_categories_now(const struct model *, unsigned ordinal, struct model_categories *);
 bool model_categories_at_oom(const struct model *, size_t index, struct model_categories *);
 
+/* The most parameters that there were at once whose memory is of this size; of very many sizes some are not
+ * counted. */
+uint64_t model_parameters_of_size(const struct model *, uint64_t bytes);
+
 enum model_phase {
 	MODEL_PHASE_OTHER, /* outside of all modules and passes: data, evaluation code, set-up */
 	MODEL_PHASE_FORWARD,

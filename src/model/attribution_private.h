@@ -87,6 +87,7 @@ void tombstones_settle(struct model *, uint32_t *chain, enum label to);
 struct size_entry { /* how many long-lived blocks there are of one size */
 	uint64_t bytes;
 	int32_t parameters, gradients, states;
+	int32_t parameters_most;
 	int32_t gradients_most; /* of one backward */
 	int32_t counted;	/* in the backward `stamp` */
 	int32_t predicted;	/* in the same */
@@ -99,7 +100,7 @@ struct sizes {
 	uint32_t count, capacity; /* a power of two */
 };
 
-struct size_entry *size_find(struct model *, uint64_t bytes); /* NULL: none */
+struct size_entry *size_find(const struct model *, uint64_t bytes); /* NULL: none */
 struct size_entry *size_get(struct model *, uint64_t bytes);  /* never NULL */
 bool sizes_are_full(const struct model *);
 void size_add_parameter(struct model *, uint64_t bytes, int32_t by);

@@ -12,9 +12,9 @@ static uint32_t place_of(const struct sizes *sizes, uint64_t bytes)
 	return at & (sizes->capacity - 1);
 }
 
-struct size_entry *size_find(struct model *m, uint64_t bytes)
+struct size_entry *size_find(const struct model *m, uint64_t bytes)
 {
-	struct sizes *sizes = &m->attribution->sizes;
+	const struct sizes *sizes = &m->attribution->sizes;
 	if (!sizes->capacity || !bytes)
 		return NULL;
 	struct size_entry *entry = &sizes->entries[place_of(sizes, bytes)];
@@ -61,5 +61,14 @@ bool sizes_are_full(const struct model *m)
 
 void size_add_parameter(struct model *m, uint64_t bytes, int32_t by)
 {
-	size_get(m, bytes)->parameters += by;
+	struct size_entry *entry = size_get(m, bytes);
+	entry->parameters += by;
+	if (entry->parameters > entry->parameters_most)
+		entry->parameters_most = entry->parameters;
+}
+
+uint64_t model_parameters_of_size(const struct model *m, uint64_t bytes)
+{
+	const struct size_entry *entry = size_find(m, bytes);
+	return entry ? (uint64_t)entry->parameters_most : 0;
 }

@@ -47,6 +47,10 @@ void json_add_segment_map(struct json *, const char *key, const struct segment_m
 /* json_steps.c */
 void json_add_steps(struct json *, const struct model *); /* "steps": […], "step_totals": {…} */
 
+/* levers_print.c */
+void json_add_levers(struct json *, const struct model *, const struct defs *,
+		     const struct model_device *); /* "levers": […], those that apply first */
+
 /* json_oom.c */
 #define FINDINGS_MAX 8
 void json_add_findings(struct json *, const struct model *, const struct defs *); /* "findings": […] */

@@ -2,6 +2,7 @@
  * write a figure that the model does not know: those keys are null. */
 #include "report/devices.h"
 #include "report/json.h"
+#include "report/peak.h"
 #include "report/sites.h"
 #include "report/untracked.h"
 
@@ -131,6 +132,27 @@ static void add_peak(struct json *json, const struct model *model, const struct 
 	json_close(json, '}');
 }
 
+/* What the formula of textbooks gives with this run's figures. */
+static void add_formula(struct json *json, const struct model *model, const struct model_device *device)
+{
+	struct peak_formula formula;
+	if (!peak_formula_find(model, device->ordinal, &formula)) {
+		json_null(json, "expected");
+		return;
+	}
+	json_open(json, "expected", '{');
+	json_unsigned(json, "parameters_bytes", formula.parameter_bytes);
+	json_unsigned(json, "gradients_bytes", formula.gradient_bytes);
+	json_unsigned(json, "optimizer_state_bytes", formula.state_bytes);
+	json_unsigned(json, "activations_bytes", formula.activation_bytes);
+	json_unsigned(json, "bytes", formula.expected_bytes);
+	json_unsigned(json, "bytes_a_parameter",
+		      (formula.expected_bytes - formula.activation_bytes) * formula.parameter_width /
+			      formula.parameter_bytes);
+	json_bool(json, "width_is_certain", formula.is_width_sure);
+	json_close(json, '}');
+}
+
 static void add_device(struct json *json, const struct model *model, const struct defs *defs,
 		       const struct model_device *device)
 {
@@ -153,6 +175,8 @@ static void add_device(struct json *json, const struct model *model, const struc
 	json_unsigned(json, "ooms", device->ooms);
 	add_peak(json, model, defs, device);
 	json_add_fragmentation(json, model, defs, device);
+	add_formula(json, model, device);
+	json_add_levers(json, model, defs, device);
 	json_close(json, '}');
 }
 

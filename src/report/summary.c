@@ -10,6 +10,7 @@
 #include "report/category.h"
 #include "report/devices.h"
 #include "report/layout.h"
+#include "report/levers.h"
 #include "report/peak.h"
 #include "report/signals.h"
 #include "report/sites.h"
@@ -180,6 +181,17 @@ static void add_steps(struct text *out, const struct model *model, const struct 
 	}
 }
 
+static void add_levers(struct text *out, const struct model *model, const struct defs *defs,
+		       const struct model_device *device)
+{
+	struct levers levers;
+	size_t before = out->used_bytes;
+	levers_find(&levers, model, defs, device);
+	levers_print(out, &levers);
+	if (out->used_bytes > before)
+		text_add_char(out, '\n');
+}
+
 static void add_oom(struct text *out, const struct defs *defs, const struct model_oom *oom,
 		    bool ascii)
 {
@@ -257,6 +269,7 @@ static void add_device(struct text *out, const struct model *model, const struct
 		return;
 	text_init(&steps);
 	add_steps(&steps, model, device);
+	add_levers(&steps, model, defs, device);
 	add_peak(out, model, defs, device, facts->ascii);
 	add_sites(out, model, defs, device, facts->ascii,
 		  limit ? *limit : fit_sites(count_lines(out) + count_lines(&steps) + tail_lines));

@@ -200,6 +200,13 @@ void model_step_totals(const struct model *model, struct model_step_totals *tota
 	*totals = model->step_totals;
 }
 
+uint64_t model_parameters_of_size(const struct model *model, uint64_t bytes)
+{
+	(void)model;
+	(void)bytes;
+	return 0;
+}
+
 size_t model_oom_count(const struct model *model)
 {
 	return model->oom_count;

@@ -45,6 +45,8 @@ static void add_step(uint64_t number, uint64_t mib)
 		.step = number,
 		.peak_bytes = (mib + 1464) * MIB,
 		.peak_phase = MODEL_PHASE_BACKWARD,
+		.phase_peak_bytes = {[MODEL_PHASE_FORWARD] = mib * MIB, [MODEL_PHASE_BACKWARD] = (mib + 1464) * MIB,
+				     [MODEL_PHASE_OPTIMIZER] = mib / 2 * MIB},
 		.after = {moment(mib), moment(mib / 2), moment(mib / 3)},
 	};
 	scene.model.step_totals = (struct model_step_totals){400, 400, 800};

@@ -1,0 +1,232 @@
+/* Facts for the levers. Owns which operators and symbols stand for what: losses, attention scores,
+ * autocast's copies. Must never count a block for a lever that its category excludes. No malloc or
+ * stdio: it runs inside the traced program. */
+#include "report/levers_facts.h"
+
+#include <string.h>
+
+#include "report/by_name.h"
+#include "report/sites.h"
+#include "trace/marks.h"
+
+/* ---------- stacks ---------- */
+
+static void raise(uint64_t *highest, uint64_t bytes)
+{
+	if (bytes > *highest)
+		*highest = bytes;
+}
+
+static bool has_native(const struct defs *defs, const struct def_stack *stack, const char *part)
+{
+	for (uint32_t i = 0; i < stack->native_count; i++) {
+		const struct def_native_frame *frame = defs_native_frame(defs, stack->native[i]);
+		if (frame && frame->name && strstr(frame->name, part))
+			return true;
+	}
+	return false;
+}
+
+static bool begins_with_any(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (!strncmp(text, *words, strlen(*words)))
+			return true;
+	return false;
+}
+
+/* As by_name_operator() calls them. */
+static const char *const losses[] = {"aten::cross_entropy_loss", "aten::log_softmax", "aten::nll_loss",
+				     "NllLoss", "LogSoftmax", "SliceBackward", NULL};
+static const char *const scores[] = {"aten::softmax", "aten::_softmax", "SoftmaxBackward", NULL};
+static const char *const full_precision[] = {
+	"aten::add", "aten::cross_entropy_loss", "aten::log_softmax", "aten::softmax", "aten::nll_loss",
+	"aten::embedding", "aten::to_", "NllLoss", "LogSoftmax", "aten::mse_loss",
+	"NativeLayerNorm", "aten::zeros", "aten::full", NULL};
+
+#define LOSS_LEAST_SHIFT 6 /* a block of a loss that is less than a 64th of the peak is no burden */
+
+static void take_operator(struct lever_facts *facts, const char *name, const struct model_share *share)
+{
+	uint64_t each = share->count ? share->bytes / share->count : 0;
+	if (begins_with_any(name, losses) && each >= facts->peak_bytes >> LOSS_LEAST_SHIFT) {
+		facts->loss_bytes += share->bytes;
+		facts->loss_count += share->count;
+		if (each > facts->loss_largest_bytes)
+			facts->loss_largest_bytes = each;
+	}
+	if (begins_with_any(name, scores)) {
+		facts->score_bytes += share->bytes;
+		facts->score_count += share->count;
+	}
+	if (!begins_with_any(name, full_precision))
+		facts->halvable_bytes += share->bytes;
+}
+
+static bool grows_with_batch(const struct model_share *share)
+{
+	if (share->category == MODEL_TEMPORARY)
+		return share->detail != MODEL_DETAIL_OPTIMIZER;
+	return share->category == MODEL_ACTIVATIONS || share->category == MODEL_INPUT;
+}
+
+/* A copy in half the bytes of a parameter, that autocast made. */
+static bool is_cast_weight(const struct model *model, const struct defs *defs, const struct def_stack *stack,
+			   const struct model_share *share)
+{
+	return share->count && has_native(defs, stack, "autocast::cached_cast") &&
+	       model_parameters_of_size(model, 2 * (share->bytes / share->count));
+}
+
+static void take_share(struct lever_facts *facts, const struct model *model, const struct defs *defs,
+		       const struct model_share *share)
+{
+	const struct def_stack *stack = defs_stack(defs, share->stack);
+	char buffer[128];
+	struct text name;
+	struct stack_marks marks;
+	if (!stack || !grows_with_batch(share))
+		return;
+	marks_of_stack(defs, share->stack, &marks);
+	facts->has_checkpoints |= share->detail == MODEL_DETAIL_RECOMPUTED || marks.flags & MARK_CHECKPOINT;
+	facts->has_fused_attention |= has_native(defs, stack, "scaled_dot_product") &&
+				      !has_native(defs, stack, "attention_math");
+	if (has_native(defs, stack, "autocast"))
+		facts->has_autocast = true;
+	if (is_cast_weight(model, defs, stack, share))
+		return;
+	facts->batch_bytes += share->bytes;
+	if (share->detail == MODEL_DETAIL_DROPPED_GRAPH) {
+		facts->dropped_bytes += share->bytes;
+		raise(&facts->dropped_largest_bytes, share->count ? share->bytes / share->count : 0);
+	}
+	text_init_fixed(&name, buffer, sizeof buffer - 1);
+	if (by_name_operator(&name, defs, share->stack))
+		take_operator(facts, text_string(&name), share);
+}
+
+/* Attention scores are no burden where the library's own kernel makes none. */
+static void take_shares(struct lever_facts *facts, const struct model *model, const struct defs *defs,
+			unsigned ordinal)
+{
+	struct arena *arena = arena_create();
+	size_t count = 0;
+	const struct composition of = {COMPOSITION_PEAK, ordinal};
+	const struct model_share *shares = arena ? composition_shares(arena, model, of, &count) : NULL;
+	for (size_t i = 0; shares && i < count; i++)
+		take_share(facts, model, defs, &shares[i]);
+	if (shares)
+		lever_block_find(facts, arena, defs, shares, count);
+	if (arena)
+		arena_release(arena);
+}
+
+/* ---------- steps ---------- */
+
+static uint64_t less(uint64_t bytes, uint64_t part)
+{
+	return bytes > part ? bytes - part : 0;
+}
+
+static uint64_t of_border(const struct model_step *step, enum model_moment_kind kind, enum model_category category)
+{
+	return step->after[kind].is_known ? step->after[kind].categories.bytes[category] : 0;
+}
+
+static uint64_t outside_optimizer(const struct model_step *step)
+{
+	uint64_t bytes = 0;
+	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_FORWARD]);
+	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
+	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_OTHER]);
+	return bytes;
+}
+
+static void take_borders(struct lever_facts *facts, const struct model_step *step)
+{
+	for (unsigned i = 0; i < MODEL_MOMENT_COUNT; i++) {
+		raise(&facts->parameter_bytes, of_border(step, i, MODEL_PARAMETERS));
+		raise(&facts->gradient_bytes, of_border(step, i, MODEL_GRADIENTS));
+		raise(&facts->state_bytes, of_border(step, i, MODEL_OPTIMIZER_STATE));
+	}
+	raise(&facts->kept_gradient_bytes, of_border(step, MODEL_AFTER_FORWARD, MODEL_GRADIENTS));
+}
+
+static void take_step(struct lever_facts *facts, const struct model_step *step)
+{
+	uint64_t outside = outside_optimizer(step);
+	uint64_t in_optimizer = step->phase_peak_bytes[MODEL_PHASE_OPTIMIZER];
+	const struct model_moment *backward = &step->after[MODEL_AFTER_BACKWARD];
+	facts->steps++;
+	facts->is_peak_in_steps |= step->peak_bytes >= facts->peak_bytes;
+	raise(&facts->backwards_a_step, step->backwards);
+	take_borders(facts, step);
+	raise(&facts->outside_optimizer_bytes, outside);
+	raise(&facts->optimizer_bytes, in_optimizer);
+	raise(&facts->without_state_bytes,
+	      less(outside, of_border(step, MODEL_AFTER_FORWARD, MODEL_OPTIMIZER_STATE)));
+	raise(&facts->training_bytes, step->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
+	raise(&facts->training_bytes, in_optimizer);
+	if (backward->is_known) {
+		uint64_t kept = of_border(step, MODEL_AFTER_BACKWARD, MODEL_ACTIVATIONS) +
+				of_border(step, MODEL_AFTER_BACKWARD, MODEL_INPUT);
+		raise(&facts->backward_floor_bytes, less(backward->allocated_bytes, kept));
+		raise(&facts->static_bytes, facts->backward_floor_bytes);
+		raise(&facts->static_bytes, less(in_optimizer, kept));
+	}
+}
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) <= (a > b ? a : b) / 50;
+}
+
+/* The first step as it would have been with the optimizer's state: no gradient was there yet. */
+static void take_first(struct lever_facts *facts, const struct model_step *first, const struct model_step *later)
+{
+	uint64_t had = of_border(first, MODEL_AFTER_FORWARD, MODEL_OPTIMIZER_STATE);
+	if (first->step != 1 || of_border(first, MODEL_AFTER_FORWARD, MODEL_GRADIENTS) ||
+	    !is_near(of_border(first, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS),
+		     of_border(later, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS)))
+		return;
+	facts->fresh_peak_bytes = outside_optimizer(first) + less(facts->state_bytes, had);
+	raise(&facts->fresh_peak_bytes, facts->optimizer_bytes);
+}
+
+static void take_steps(struct lever_facts *facts, const struct model *model, unsigned ordinal)
+{
+	struct model_step step, first = {0};
+	for (size_t i = 0; model_step(model, i, &step); i++) {
+		if (step.device != ordinal || step.is_open)
+			continue;
+		if (!facts->steps)
+			first = step;
+		take_step(facts, &step);
+		if (facts->steps == 2)
+			take_first(facts, &first, &step);
+	}
+}
+
+static uint64_t find_world_size(const struct defs *defs)
+{
+	const char *text = defs_info(defs, MEMTRACE_INFO_WORLD_SIZE, 0);
+	uint64_t size = 0;
+	while (text && *text >= '0' && *text <= '9' && size < 1000000)
+		size = size * 10 + (uint64_t)(*text++ - '0');
+	return size && !*text ? size : 1;
+}
+
+void lever_facts_find(struct lever_facts *facts, const struct model *model, const struct defs *defs,
+		      const struct model_device *device)
+{
+	struct model_categories categories;
+	*facts = (struct lever_facts){.peak_bytes = device->peak.allocated_bytes,
+				      .world_size = find_world_size(defs)};
+	model_categories_at_peak(model, device->ordinal, &categories);
+	memcpy(facts->category, categories.bytes, sizeof facts->category);
+	facts->is_backward_peak = device->peak.phase == MODEL_PHASE_BACKWARD;
+	facts->is_optimizer_peak = device->peak.phase == MODEL_PHASE_OPTIMIZER;
+	take_steps(facts, model, device->ordinal);
+	if (facts->steps)
+		take_shares(facts, model, defs, device->ordinal);
+}

@@ -1,0 +1,56 @@
+/* What the levers are computed from: the peak and the steps of one device, by what could be done
+ * about each part. Private to levers*.c. */
+#ifndef MT_REPORT_LEVERS_FACTS_H
+#define MT_REPORT_LEVERS_FACTS_H
+
+#include "base/arena.h"
+#include "model/model.h"
+#include "trace/defs.h"
+
+struct lever_facts {
+	uint64_t peak_bytes;
+	uint64_t category[MODEL_CATEGORY_COUNT]; /* at the peak */
+	bool is_backward_peak, is_optimizer_peak;
+
+	/* Parts of the peak, from its stacks; they overlap. */
+	uint64_t batch_bytes;	  /* activations, input and temporaries that grow with the batch */
+	uint64_t halvable_bytes;  /* activations and temporaries that autocast would make half as large */
+	uint64_t loss_bytes;	  /* logits and what the loss made of them */
+	uint64_t loss_count, loss_largest_bytes;
+	uint64_t score_bytes;	  /* attention scores */
+	uint64_t score_count;
+	uint64_t dropped_bytes;	  /* a graph that no backward used */
+	uint64_t dropped_largest_bytes; /* of its tensors */
+	bool has_fused_attention, has_checkpoints, has_autocast;
+
+	/* Steps; all figures of whole steps. */
+	uint64_t steps;
+	bool is_peak_in_steps; /* false: its step is not among those that are kept */
+	uint64_t backwards_a_step;
+	uint64_t static_bytes;	  /* the least that any number of samples needs: the highest of what is
+				     live after a backward and in an optimizer's step, less activations */
+	uint64_t backward_floor_bytes; /* the most that was left after a backward, less the same */
+	uint64_t training_bytes;  /* the highest of backward and optimizer */
+	uint64_t without_state_bytes; /* the highest outside optimizers' steps, less their state */
+	uint64_t outside_optimizer_bytes; /* the same with it */
+	uint64_t optimizer_bytes; /* the highest in an optimizer's step */
+	uint64_t parameter_bytes, state_bytes, gradient_bytes; /* the most at a border */
+	uint64_t kept_gradient_bytes; /* gradients that were there during the forward pass */
+	uint64_t fresh_peak_bytes; /* of the first step, whose gradients were not there yet, with the state of later ones; 0: it was unlike the others */
+	uint64_t world_size;	  /* 1: one process, or not known */
+
+	/* The repeated module that holds most activations. */
+	struct {
+		const struct def_python_frame *frame; /* NULL: none */
+		uint64_t bytes, count, boundary_bytes; /* boundary: what its calls pass to each other */
+	} block;
+};
+
+void lever_facts_find(struct lever_facts *, const struct model *, const struct defs *,
+		      const struct model_device *);
+
+/* levers_block.c: facts->block from the shares of the peak. */
+void lever_block_find(struct lever_facts *, struct arena *, const struct defs *, const struct model_share *,
+		      size_t count);
+
+#endif

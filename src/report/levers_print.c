@@ -1,0 +1,89 @@
+/* Levers for people and as JSON. Owns what is shown of them: at most five, and a line with what would
+ * not help. Must never show a bound without saying "up to". */
+#include "report/levers.h"
+
+#include <string.h>
+
+#include "report/json.h"
+#include "report/layout.h"
+
+#define SHOWN_MAX    5
+#define BYTES_COLUMN 62
+#define NAME_COLUMNS 50
+
+static void add_row(struct text *out, const struct lever *lever, struct unit unit)
+{
+	char buffer[64];
+	struct text piece;
+	text_init_fixed(&piece, buffer, sizeof buffer);
+	text_add(&piece, lever->text);
+	text_add(out, "  ");
+	text_init_fixed(&piece, buffer, sizeof buffer);
+	text_add(&piece, lever->text);
+	layout_cut(out, &piece, NAME_COLUMNS);
+	text_init_fixed(&piece, buffer, sizeof buffer);
+	text_printf(&piece, "%s%llu", lever->up_to ? "up to " : "",
+		    (unsigned long long)unit_round(unit, lever->saves_bytes));
+	layout_word(out, text_string(&piece), BYTES_COLUMN);
+	text_add_char(out, '\n');
+}
+
+static bool is_told(const struct lever *lever)
+{
+	return !lever->applies && strncmp(lever->name, "zero", 4);
+}
+
+static void add_others(struct text *out, const struct levers *levers)
+{
+	char buffer[256];
+	struct text line;
+	text_init_fixed(&line, buffer, sizeof buffer - 1);
+	for (size_t i = 0; i < levers->count; i++) {
+		const struct lever *lever = &levers->rows[i];
+		if (!is_told(lever))
+			continue;
+		text_add(&line, line.used_bytes ? "; " : "  would not: ");
+		text_add(&line, lever->text);
+		text_printf(&line, " (%s)", lever->reason);
+	}
+	if (!line.used_bytes)
+		return;
+	layout_cut(out, &line, LAYOUT_COLUMNS);
+	text_add_char(out, '\n');
+}
+
+void levers_print(struct text *out, const struct levers *levers)
+{
+	struct unit unit = unit_for(levers->peak_bytes);
+	size_t shown = 0;
+	while (shown < levers->count && shown < SHOWN_MAX && levers->rows[shown].applies)
+		shown++;
+	if (!shown)
+		return;
+	text_add(out, "Would lower this peak");
+	layout_word(out, unit.name, BYTES_COLUMN);
+	text_add_char(out, '\n');
+	for (size_t i = 0; i < shown; i++)
+		add_row(out, &levers->rows[i], unit);
+	add_others(out, levers);
+}
+
+void json_add_levers(struct json *json, const struct model *model, const struct defs *defs,
+		     const struct model_device *device)
+{
+	struct levers levers;
+	levers_find(&levers, model, defs, device);
+	json_open(json, "levers", '[');
+	for (size_t i = 0; i < levers.count; i++) {
+		const struct lever *lever = &levers.rows[i];
+		json_open(json, NULL, '{');
+		json_string(json, "name", lever->name);
+		json_unsigned(json, "saves_bytes", lever->saves_bytes);
+		json_bool(json, "up_to", lever->up_to);
+		json_bool(json, "applies", lever->applies);
+		json_string(json, "reason", lever->reason);
+		json_string(json, "text", lever->text);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}

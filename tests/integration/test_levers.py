@@ -1,0 +1,100 @@
+"""What the levers promise, tried: each program is run again with the change that was advised, and the
+saving is what PyTorch itself counted."""
+
+import functools
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+import pytest
+
+import support
+
+sys.path.insert(0, str(support.ROOT / "tests" / "attribution"))
+
+import runner  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
+
+PROGRAMS = support.CASES / "levers"
+TOLERANCE = 0.10  # of what was saved
+SLACK = 0.01  # of the peak
+WORTH = 0.06  # of the peak: a lever that saves less need not be told
+
+# The name in the report; the words of tests/cases/levers/training.py before and after.
+LEVERS = {
+    "checkpointing": ("", "checkpoint"),
+    "mixed_precision": ("", "amp"),
+    "sgd": ("", "sgd"),
+    "adam_8bit": ("", "adam8bit"),
+    "half_batch": ("", "half"),
+    "set_to_none": ("keep_gradients", ""),
+    "no_grad": ("evaluate_graph", "evaluate"),
+}
+MODELS = ("gpt", "cnn", "lstm")
+# Of these one model each is tried always.
+ALWAYS = {
+    "checkpointing": "gpt",
+    "mixed_precision": "gpt",
+    "sgd": "gpt",
+    "adam_8bit": "gpt",
+    "half_batch": "gpt",
+    "set_to_none": "lstm",
+    "no_grad": "lstm",
+}
+
+
+def chosen():
+    if os.environ.get("MEMTRACE_FULL") == "1":
+        return [(lever, model) for lever in LEVERS for model in MODELS]
+    return list(ALWAYS.items())
+
+
+@functools.cache
+def peak_and_report(model, words):
+    """PyTorch's own peak, and memtrace's report of the device."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="levers."))
+    trace = folder / "run.mtrace"
+    status, output = runner.server("2.15", True).run(
+        PROGRAMS / f"{model}.py",
+        folder,
+        {"LEVERS": words, "MEMTRACE_OUTPUT": str(trace), "MEMTRACE_SUMMARY": "file"},
+    )
+    peak = re.search(r"^PEAK (\d+)$", output, re.M)
+    assert status == 0 and peak, output[-2000:]
+    (device,) = support.report(trace)["devices"]
+    return int(peak.group(1)), device
+
+
+@pytest.mark.parametrize("lever,model", chosen())
+def test_the_advised_saving_is_what_the_change_saves(lever, model):
+    if lever == "adam_8bit" and not (runner.LIBRARIES / "bitsandbytes").is_dir():
+        pytest.skip("bitsandbytes is not installed (scripts/setup.sh full)")
+    if lever == "checkpointing" and model == "lstm":
+        pytest.skip("an LSTM has no blocks to make again")
+    before, after = LEVERS[lever]
+    peak, device = peak_and_report(model, before)
+    assert device["allocated"]["peak_bytes"] == peak
+    saved = peak - peak_and_report(model, after)[0]
+    told = [row for row in device["levers"] if row["name"] == lever and row["applies"]]
+    if not told:
+        assert saved <= WORTH * peak
+        return
+    allowed = TOLERANCE * abs(saved) + SLACK * peak
+    promised = told[0]["saves_bytes"]
+    assert saved <= promised + allowed
+    if not told[0]["up_to"]:
+        assert abs(saved - promised) <= allowed
+
+
+def test_levers_come_in_order_and_the_useless_are_told_apart():
+    _, device = peak_and_report("gpt", "amp")
+    levers = device["levers"]
+    useful = [row["saves_bytes"] for row in levers if row["applies"]]
+    assert useful == sorted(useful, reverse=True) and len(useful) >= 3
+    assert [row["applies"] for row in levers] == sorted((row["applies"] for row in levers), reverse=True)
+    (precision,) = [row for row in levers if row["name"] == "mixed_precision"]
+    assert not precision["applies"] and "in use" in precision["reason"]
+    assert device["expected"]["bytes_a_parameter"] == 16
