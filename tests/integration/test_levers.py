@@ -5,16 +5,12 @@ import functools
 import os
 import pathlib
 import re
-import sys
 import tempfile
 
 import pytest
 
 import support
-
-sys.path.insert(0, str(support.ROOT / "tests" / "attribution"))
-
-import runner  # noqa: E402
+import warm_torch
 
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 
@@ -57,7 +53,7 @@ def peak_and_report(model, words):
     """PyTorch's own peak, and memtrace's report of the device."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="levers."))
     trace = folder / "run.mtrace"
-    status, output = runner.server("2.15", True).run(
+    status, output = warm_torch.server("2.15", True).run(
         PROGRAMS / f"{model}.py",
         folder,
         {"LEVERS": words, "MEMTRACE_OUTPUT": str(trace), "MEMTRACE_SUMMARY": "file"},
@@ -70,7 +66,7 @@ def peak_and_report(model, words):
 
 @pytest.mark.parametrize("lever,model", chosen())
 def test_the_advised_saving_is_what_the_change_saves(lever, model):
-    if lever == "adam_8bit" and not (runner.LIBRARIES / "bitsandbytes").is_dir():
+    if lever == "adam_8bit" and not (warm_torch.LIBRARIES / "bitsandbytes").is_dir():
         pytest.skip("bitsandbytes is not installed (scripts/setup.sh full)")
     if lever == "checkpointing" and model == "lstm":
         pytest.skip("an LSTM has no blocks to make again")
