@@ -21,10 +21,10 @@
 
 #define LINES_MAX   40
 #define SITES_SHOWN 8
-#define SITES_LEAST 3
+#define SITES_LEAST 2
 #define FINDINGS_SHOWN 3
 #define JUMPS_SHOWN 3
-#define STEP_ROWS   4
+#define STEP_ROWS   3
 
 void summary_add_program(struct text *out, const struct defs *defs, size_t columns)
 {
