@@ -126,6 +126,24 @@ static bool is_fragmented(const struct situation *at)
 	       evidence->idle_bytes > at->oom->flushed_bytes;
 }
 
+/* A program that leaves less than one part in fifty idle is packed as well as any: were the pieces one, it would
+ * have got this block, and run out at the next. */
+static bool is_packed(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	return evidence->idle_bytes * 50 < evidence->live_bytes && evidence->live_bytes * 5 >= evidence->total_bytes * 4;
+}
+
+static void judge_packed(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	if (!judge_duplicate(at))
+		judge_size(at);
+	verdict->is_certain = false;
+	verdict->counter = VERDICT_FRAGMENTATION;
+	verdict->counter_bytes = verdict->evidence.idle_bytes - at->oom->flushed_bytes;
+}
+
 /* Little is in pieces, and much has grown: the last piece is not what it is about. */
 static bool leaks_first(const struct situation *at, const struct verdict *leak)
 {
@@ -140,7 +158,9 @@ static void judge_rest(struct situation *at)
 	if (judge_leak(at) && (!fragmented || leaks_first(at, verdict)))
 		return;
 	*verdict = before;
-	if (fragmented)
+	if (fragmented && is_packed(at))
+		judge_packed(at);
+	else if (fragmented)
 		judge_fragmentation(at);
 	else if (!judge_duplicate(at))
 		judge_size(at);

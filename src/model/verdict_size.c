@@ -21,6 +21,16 @@ static uint64_t expected_state(const struct situation *at)
 	return copies * parameters > state ? copies * parameters : state;
 }
 
+/* What a pass has made so far is not decided yet while it goes on: the graph keeps most of it. */
+static uint64_t graph_bytes(const struct verdict_evidence *evidence)
+{
+	const struct model_categories *categories = &evidence->categories;
+	uint64_t undecided = categories->provisional_bytes[MODEL_OTHER];
+	if (undecided > categories->bytes[MODEL_OTHER])
+		undecided = categories->bytes[MODEL_OTHER];
+	return categories->bytes[MODEL_ACTIVATIONS] + undecided;
+}
+
 static uint64_t usable_bytes(const struct verdict_evidence *evidence)
 {
 	uint64_t taken = evidence->outside_bytes + (evidence->untracked_bytes == UINT64_MAX ? 0 : evidence->untracked_bytes);
@@ -58,21 +68,18 @@ static void advise_state(struct verdict *verdict, uint64_t state)
 
 static void advise_activations(struct verdict *verdict)
 {
-	const uint64_t *bytes = verdict->evidence.categories.bytes;
-	uint64_t activations = bytes[MODEL_ACTIVATIONS] + bytes[MODEL_TEMPORARY];
-	verdict_add_action(verdict, ADVICE_CHECKPOINT, true, bytes[MODEL_ACTIVATIONS] * 2 / 3);
-	verdict_add_action(verdict, ADVICE_SMALLER_BATCH, true, activations / 2);
+	verdict_add_action(verdict, ADVICE_CHECKPOINT, true, graph_bytes(&verdict->evidence) * 2 / 3);
+	verdict_add_action(verdict, ADVICE_SMALLER_BATCH, true, verdict->evidence.batch_bytes / 2);
 }
 
 static void advise(struct situation *at, uint64_t state)
 {
 	struct verdict *verdict = at->verdict;
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	uint64_t activations = evidence->categories.bytes[MODEL_ACTIVATIONS] + evidence->categories.bytes[MODEL_TEMPORARY];
 	if (verdict->kind == VERDICT_KIND_OPTIMIZER)
 		verdict_add_action(verdict, ADVICE_NO_FOREACH, false, 0);
 	if (verdict->kind == VERDICT_KIND_EVALUATION) {
-		verdict_add_action(verdict, ADVICE_NO_GRAD, true, evidence->categories.bytes[MODEL_ACTIVATIONS]);
+		verdict_add_action(verdict, ADVICE_NO_GRAD, true, graph_bytes(evidence));
 		verdict_add_action(verdict, ADVICE_SMALLER_EVAL, false, 0);
 	} else if (verdict->kind == VERDICT_KIND_LOAD) {
 		verdict_add_action(verdict, ADVICE_LOAD_CPU, false, 0);
@@ -82,7 +89,7 @@ static void advise(struct situation *at, uint64_t state)
 	advise_state(verdict, state);
 	if (!verdict->action_count)
 		verdict_add_action(verdict, ADVICE_SMALLER_MODEL, false, 0);
-	if (activations * 20 < evidence->live_bytes)
+	if (evidence->batch_bytes * 20 < evidence->live_bytes)
 		verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	if (evidence->idle_bytes < evidence->missing_bytes)
 		verdict_add_not(verdict, NOT_SETTINGS);
@@ -97,6 +104,7 @@ void judge_size(struct situation *at)
 	struct verdict *verdict = at->verdict;
 	struct verdict_evidence *evidence = &verdict->evidence;
 	enum verdict_kind phase = phase_of_oom(at);
+	evidence->batch_bytes = graph_bytes(evidence) + evidence->categories.bytes[MODEL_TEMPORARY];
 	uint64_t state = evidence->categories.bytes[MODEL_OPTIMIZER_STATE], needed = static_bytes(evidence);
 	if (phase == VERDICT_KIND_OPTIMIZER && !evidence->steps) {
 		needed += expected_state(at) - state;

@@ -52,6 +52,13 @@ static void add_answer(struct text *out, const struct verdict *verdict, const st
 	add_wrapped(out, &line, INDENT);
 }
 
+static void add_missing(struct text *line, const struct verdict *verdict)
+{
+	text_add(line, "the ");
+	text_add_size(line, verdict->evidence.missing_bytes);
+	text_add(line, " that are missing.");
+}
+
 static void add_counter(struct text *out, const struct verdict *verdict)
 {
 	char buffer[LINE_BYTES];
@@ -66,7 +73,10 @@ static void add_counter(struct text *out, const struct verdict *verdict)
 	text_init_fixed(&line, buffer, sizeof buffer);
 	text_add(&line, "Against it: ");
 	text_add_size(&line, verdict->counter_bytes);
-	text_printf(&line, " are %s, more than what is missing.", sides[verdict->counter]);
+	text_printf(&line, " are %s, more than ", sides[verdict->counter]);
+	add_missing(&line, verdict);
+	if (verdict->counter == VERDICT_FRAGMENTATION)
+		text_add(&line, " A setting of its allocator can gain no more than that: `memtrace whatif` tells.");
 	add_wrapped(out, &line, INDENT);
 }
 

@@ -153,6 +153,24 @@ static void say_duplicate(struct text *out, const struct verdict *verdict, const
 	text_add(out, ".");
 }
 
+/* The rest of what is live, and of it what a pass that goes on has made: its graph, most likely. */
+static void say_rest(struct text *out, const struct verdict_evidence *evidence, uint64_t rest, const char *between)
+{
+	uint64_t undecided = evidence->categories.provisional_bytes[MODEL_OTHER];
+	if (undecided > rest)
+		undecided = rest;
+	if (undecided * 20 > evidence->live_bytes) {
+		add_number(out, between, undecided);
+		text_add(out, " made by the pass that goes on (activations, most likely)");
+		rest -= undecided;
+		between = ", ";
+	}
+	if (rest * 20 > evidence->live_bytes) {
+		text_add(out, between);
+		add_number(out, "other ", rest);
+	}
+}
+
 static void say_composition(struct text *out, const struct verdict_evidence *evidence)
 {
 	static const struct {
@@ -173,10 +191,13 @@ static void say_composition(struct text *out, const struct verdict_evidence *evi
 		rest -= bytes < rest ? bytes : rest;
 		between = ", ";
 	}
-	if (rest * 20 > evidence->live_bytes)
-		add_number(out, between[0] == ',' ? ", other " : "Live: ", rest);
+	say_rest(out, evidence, rest, between);
 	add_number(out, "; the card has ", evidence->total_bytes);
 	text_add(out, ".");
+	if (evidence->batch_bytes * 10 > evidence->live_bytes) {
+		add_number(out, " About ", evidence->batch_bytes);
+		text_add(out, " of it shrink with the batch.");
+	}
 }
 
 static void say_spike(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
@@ -196,8 +217,11 @@ static void say_spike(struct text *out, const struct verdict *verdict, const str
 
 static void say_too_big(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
+	const uint64_t *bytes = verdict->evidence.categories.bytes;
 	(void)words;
 	say_composition(out, &verdict->evidence);
+	if (!verdict->evidence.steps && bytes[MODEL_PARAMETERS] && !bytes[MODEL_GRADIENTS])
+		text_add(out, " Nothing has trained yet: if it is to, gradients and the optimizer's state come on top.");
 	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
 		add_number(out, " With the optimizer's state they need ", verdict->evidence.bytes);
 	if (verdict->evidence.bytes > verdict->evidence.live_bytes)

@@ -1,0 +1,186 @@
+/* model/verdict: the rules, each on the smallest course of events that meets it, and next to its border. */
+#include "test_model_kit.h"
+
+#include "model/verdict.h"
+
+#define BASE  0x100000000ull
+#define CARD  (1000 * MIB)
+#define SIZE  (20 * MIB)
+#define COUNT 45u
+
+static uint64_t segment(unsigned i)
+{
+	return BASE + i * (1ull << 26);
+}
+
+/* A segment of 20 MiB, all of it in one block, as often as `count`. */
+static void fill(struct scene *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		obtain(s, MEMTRACE_SPACE_DEVICE, segment(i), SIZE, TORCH);
+		block(s, segment(i), SIZE, TORCH);
+	}
+}
+
+static void refuse(struct scene *s, uint64_t bytes, uint64_t free_bytes)
+{
+	run_out(s, MEMTRACE_SPACE_DEVICE, bytes, TORCH);
+	run_out(s, MEMTRACE_SPACE_DEVICE, bytes, TORCH);
+	meminfo(s, free_bytes, CARD);
+	block_oom(s, bytes);
+	model_finish(s->m);
+}
+
+static struct verdict judge(struct scene *s)
+{
+	struct verdict verdict;
+	assert_int_equal(model_oom_count(s->m), 1);
+	assert_true(model_verdict(s->m, 0, &verdict));
+	scene_close(s);
+	return verdict;
+}
+
+static bool advises(const struct verdict *verdict, enum verdict_advice advice)
+{
+	for (size_t i = 0; i < verdict->action_count; i++)
+		if (verdict->actions[i].advice == advice)
+			return true;
+	return false;
+}
+
+static bool warns(const struct verdict *verdict, enum verdict_not_advised what)
+{
+	for (size_t i = 0; i < verdict->not_advised_count; i++)
+		if (verdict->not_advised[i] == what)
+			return true;
+	return false;
+}
+
+/* 45 segments, of which some have 6 MiB idle; the next does not fit. */
+static struct verdict with_holes(unsigned idle_count)
+{
+	struct scene s;
+	scene_open(&s);
+	fill(&s, COUNT);
+	for (unsigned i = 1; i <= idle_count; i++) {
+		block_free(&s, segment(i));
+		block(&s, segment(i), SIZE - 6 * MIB, TORCH);
+	}
+	refuse(&s, SIZE, 17 * MIB);
+	return judge(&s);
+}
+
+static void card_that_is_full_is_too_small(void **state)
+{
+	struct verdict verdict = with_holes(0);
+	(void)state;
+	assert_int_equal(verdict.cause, VERDICT_TOO_BIG);
+	assert_true(verdict.is_certain);
+	assert_int_equal(verdict.evidence.missing_bytes, 3 * MIB);
+	assert_true(warns(&verdict, NOT_SETTINGS) && warns(&verdict, NOT_EMPTY_CACHE));
+}
+
+static void few_idle_bytes_are_no_fragmentation(void **state)
+{
+	struct verdict verdict = with_holes(2); /* 12 of 900 MiB */
+	(void)state;
+	assert_int_equal(verdict.cause, VERDICT_TOO_BIG);
+	assert_false(verdict.is_certain);
+	assert_int_equal(verdict.counter, VERDICT_FRAGMENTATION);
+	assert_int_equal(verdict.counter_bytes, 12 * MIB);
+	assert_false(warns(&verdict, NOT_SETTINGS));
+}
+
+static void many_idle_bytes_are_fragmentation(void **state)
+{
+	struct verdict verdict = with_holes(4); /* 24 of 900 MiB */
+	(void)state;
+	assert_int_equal(verdict.cause, VERDICT_FRAGMENTATION);
+	assert_int_equal(verdict.kind, VERDICT_KIND_PINNED);
+	assert_true(verdict.is_certain && advises(&verdict, ADVICE_WHATIF));
+	assert_true(warns(&verdict, NOT_EMPTY_CACHE));
+}
+
+static void request_larger_than_the_card_is_impossible(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	fill(&s, 1);
+	refuse(&s, CARD + 2 * MIB, CARD - SIZE);
+	struct verdict verdict = judge(&s);
+	assert_int_equal(verdict.cause, VERDICT_IMPOSSIBLE_REQUEST);
+	assert_true(verdict.is_certain && advises(&verdict, ADVICE_CHECK_SHAPES));
+}
+
+static void no_failed_call_is_a_limit(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	fill(&s, 2);
+	meminfo(&s, CARD - 2 * SIZE, CARD);
+	block_oom(&s, SIZE);
+	model_finish(s.m);
+	struct verdict verdict = judge(&s);
+	assert_int_equal(verdict.cause, VERDICT_LIMIT);
+	assert_true(advises(&verdict, ADVICE_RAISE_LIMIT));
+}
+
+static void memory_past_pytorch_is_outside(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	fill(&s, 2);
+	obtain(&s, MEMTRACE_SPACE_DEVICE, segment(50), CARD / 2, NCCL);
+	obtain(&s, MEMTRACE_SPACE_DEVICE, segment(70), CARD / 4, PROGRAM);
+	refuse(&s, CARD / 4, 100 * MIB);
+	struct verdict verdict = judge(&s);
+	assert_int_equal(verdict.cause, VERDICT_OUTSIDE_PYTORCH);
+	assert_int_equal(verdict.evidence.bytes, CARD * 3 / 4);
+	assert_int_equal(verdict.evidence.stack, NCCL);
+	assert_true(warns(&verdict, NOT_SETTINGS));
+}
+
+static void holes_of_another_stream_are_told(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	fill(&s, 20);
+	for (unsigned i = 20; i < COUNT; i++) {
+		obtain(&s, MEMTRACE_SPACE_DEVICE, segment(i), SIZE, TORCH);
+		s.next.stream = 7;
+		block(&s, segment(i), 2 * MIB, TORCH_OTHER);
+	}
+	refuse(&s, SIZE, 10 * MIB);
+	struct verdict verdict = judge(&s);
+	assert_int_equal(verdict.cause, VERDICT_FRAGMENTATION);
+	assert_int_equal(verdict.kind, VERDICT_KIND_OTHER_STREAM);
+	assert_true(advises(&verdict, ADVICE_ONE_STREAM));
+}
+
+static void actions_are_ordered_by_what_they_save(void **state)
+{
+	struct verdict verdict = with_holes(4);
+	(void)state;
+	for (size_t i = 1; i < verdict.action_count; i++)
+		assert_true(!verdict.actions[i].is_known ||
+			    verdict.actions[i - 1].saves_bytes >= verdict.actions[i].saves_bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(card_that_is_full_is_too_small),
+		cmocka_unit_test(few_idle_bytes_are_no_fragmentation),
+		cmocka_unit_test(many_idle_bytes_are_fragmentation),
+		cmocka_unit_test(request_larger_than_the_card_is_impossible),
+		cmocka_unit_test(no_failed_call_is_a_limit),
+		cmocka_unit_test(memory_past_pytorch_is_outside),
+		cmocka_unit_test(holes_of_another_stream_are_told),
+		cmocka_unit_test(actions_are_ordered_by_what_they_save),
+	};
+	return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
+}
