@@ -4,13 +4,21 @@
 
 from scene import GPU, REPAIRED, Mlp, batch, nn, step, torch
 
-model = Mlp(1024, 16).requires_grad_(False)
-adapters = nn.ModuleList(
-    nn.Sequential(nn.Linear(1024, 8, bias=False), nn.Linear(8, 1024, bias=False)) for _ in range(16)
-).to(GPU)
-optimizer = torch.optim.AdamW(adapters.parameters())
+
+class Adapted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.frozen = Mlp(1024, 16).requires_grad_(False)
+        self.down = nn.ModuleList(nn.Linear(1024, 8, bias=False) for _ in range(16))
+        self.up = nn.ModuleList(nn.Linear(8, 1024, bias=False) for _ in range(16))
+
+    def forward(self, x):
+        for layer, down, up in zip(self.frozen.layers, self.down, self.up):
+            x = torch.relu(layer(x) + up(down(x)))
+        return x
+
+
+model = Adapted().to(GPU)
+optimizer = torch.optim.AdamW([*model.down.parameters(), *model.up.parameters()])
 for _ in range(2):
-    x = batch(2048 if REPAIRED else 24576, 1024)
-    for layer, adapter in zip(model.layers, adapters):
-        x = torch.relu(layer(x) + adapter(x))
-    step(optimizer, x.square().mean())
+    step(optimizer, model(batch(2048 if REPAIRED else 24576, 1024)).square().mean())

@@ -1,4 +1,4 @@
-# env: SIMGPU_MEMORY=2GiB
+# env: SIMGPU_MEMORY=1900MiB
 # expect: oom duplicate
 """Three averaged copies of the weights, made by deepcopy, lie on the GPU beside the model."""
 
@@ -10,4 +10,4 @@ model = Mlp(4096, 4)
 averages = [copy.deepcopy(model).to("cpu" if REPAIRED else GPU) for _ in range(3)]
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(4):
-    step(optimizer, model(batch(5120, 4096)).square().mean())
+    step(optimizer, model(batch(4096, 4096)).square().mean())
