@@ -1,5 +1,5 @@
-"""Programs that run out of memory, or nearly, each by one cause that its first lines name;
-without that cause they do not (tests/cases/oom)."""
+"""Programs that run out of memory, or nearly, each by one cause that its first lines name: what
+memtrace says of it, and that it says nothing once the cause is mended (tests/cases/oom)."""
 
 import os
 import re
@@ -34,6 +34,14 @@ ALWAYS = (
     "spike_evaluation",
 )
 
+# What memtrace does not tell yet, and why.
+UNTOLD = {
+    "autocast_copies": "copies made in one autocast region are not looked for",
+    "duplicate_no_oom": "a state dict that was loaded first is taken for an optimizer's state",
+    "host_pinned": "a failed allocation of pinned memory is not an OOM in the trace",
+    "idle_cache": "memory that is idle at the end is not judged",
+}
+
 
 def chosen():
     if os.environ.get("MEMTRACE_FULL") == "1":
@@ -46,32 +54,65 @@ def chosen():
     return [(name, "2.15") for name in ALWAYS]
 
 
-def check_oom(run, name):
-    """It did run out, by PyTorch's count or by another's failed call, and the line is told."""
+def matches(said, expected):
+    """An expectation without a kind leaves it open."""
+    return any(
+        said["verdict"] == cause and kind in (None, said["kind"])
+        for cause, kind in expected.answers
+    )
+
+
+def check_oom(run, name, expected):
+    """It did run out, and of the first time the cause is told, the figures, and the line."""
     assert run.status != 0
-    ooms = len(run.report["ooms"])
-    assert ooms and run.counters["num_ooms"] in (0, ooms)
+    ooms = run.report["ooms"]
+    assert ooms and (run.counters["num_ooms"] in (0, len(ooms)))
+    first = ooms[0]
+    assert matches(first, expected), (first["verdict"], first["kind"], first["evidence"])
+    for key, least in expected.least:
+        assert first["evidence"][key] >= least, (key, first["evidence"])
+    advice = " ".join(action["text"] for action in first["advice"])
+    assert first["advice"] and not [word for word in expected.never if word in advice], advice
     text = run.trace.with_suffix(".oom1.txt").read_text()
     assert re.search(rf"\b({name}|scene)\.py:\d+", text), text
 
 
-def check_none(run):
-    """No OOM, by PyTorch's count too."""
+def check_finding(run, expected):
+    assert run.counters["num_ooms"] == 0
+    findings = run.report["findings"]
+    assert any(matches(finding, expected) for finding in findings), findings
+
+
+def check_nothing(run):
+    """No OOM, by PyTorch's count too, and nothing found."""
     assert run.status == 0 and run.counters["num_ooms"] == 0, run.output[-2000:]
-    assert not run.report["ooms"]
+    report = run.report
+    assert not report["ooms"]
+    assert not report["findings"], report["findings"]
 
 
-@pytest.mark.parametrize("name,torch", chosen())
-def test_it_runs_out_or_does_not(name, torch, tmp_path):
+def with_untold():
+    """What is untold fails, and must not pass unnoticed."""
+    for name, torch in chosen():
+        why = UNTOLD.get(name)
+        marks = pytest.mark.xfail(reason=why, strict=True, raises=AssertionError) if why else ()
+        yield pytest.param(name, torch, marks=marks)
+
+
+@pytest.mark.parametrize("name,torch", with_untold())
+def test_the_cause_is_told(name, torch, tmp_path):
+    expected = oom_programs.expectation(name)
     run = oom_programs.run(name, tmp_path, torch)
-    if oom_programs.expectation(name).where == "oom":
-        check_oom(run, name)
+    if expected.where == "oom":
+        check_oom(run, name, expected)
+    elif expected.where == "finding":
+        check_finding(run, expected)
     else:
-        check_none(run)
+        check_nothing(run)
 
 
 @pytest.mark.parametrize(
     "name,torch", [c for c in chosen() if oom_programs.expectation(c[0]).where != "nothing"]
 )
-def test_it_does_not_run_out_once_mended(name, torch, tmp_path):
-    check_none(oom_programs.run(name, tmp_path, torch, repaired=True))
+def test_nothing_is_said_once_it_is_mended(name, torch, tmp_path):
+    check_nothing(oom_programs.run(name, tmp_path, torch, repaired=True))

@@ -1,4 +1,4 @@
-# env: SIMGPU_MEMORY=2GiB
+# env: SIMGPU_MEMORY=2000MiB
 # expect: oom too_big
 """Adapters of rank 8 on a frozen model: almost no gradients, but all activations."""
 

@@ -1,6 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom fragmentation pinned
-# why: pinned_bytes 1400
+# why: idle_bytes 1400
 """Of each segment of 64 MiB a small block stays: emptying the cache frees nothing."""
 
 from scene import BYTES, MIB, REPAIRED, torch

@@ -1,5 +1,5 @@
 # env: SIMGPU_MEMORY=2GiB
-# expect: oom too_big
+# expect: oom too_big or spike optimizer
 """Mixed precision by hand: 18 bytes for each parameter."""
 
 from scene import GPU, REPAIRED, Mlp, batch, torch

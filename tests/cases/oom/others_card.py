@@ -1,7 +1,6 @@
 # env: SIMGPU_MEMORY=4GiB SIMGPU_OTHERS=3000MiB
 # repaired-env: SIMGPU_OTHERS=0
 # expect: oom other_process
-# why: other_processes_bytes 3000
 """Somebody else is on the card."""
 
 from scene import Mlp, batch, step, torch

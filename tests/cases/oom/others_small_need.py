@@ -1,7 +1,6 @@
 # env: SIMGPU_MEMORY=4GiB SIMGPU_OTHERS=3700MiB
 # repaired-env: SIMGPU_OTHERS=0
 # expect: oom other_process
-# why: other_processes_bytes 3700
 """A card that was full before this program began: its first tensor fails."""
 
 from scene import BYTES, MIB, torch
