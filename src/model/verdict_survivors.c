@@ -7,8 +7,9 @@
 
 #define TINY_BYTES 4096
 
-struct family { /* live blocks of one stack, born while memory grew */
-	uint32_t stack;
+struct family { /* live blocks of one place, born while memory grew */
+	uint64_t place;
+	uint32_t stack; /* of the first */
 	uint32_t count;
 	uint64_t bytes;
 	uint64_t windows; /* bit a window with a birth */
@@ -26,25 +27,39 @@ struct families {
 	uint64_t explained_bytes; /* by families that recur */
 	uint64_t count;
 	uint64_t graph_bytes, parameter_bytes, thread_bytes, growing_bytes;
-	uint32_t graph_stacks;
+	uint32_t graph_stacks, graph_count; /* of the largest of them */
+	uint32_t other_count;		    /* of the most frequent place outside a graph */
 	const struct family *largest;
 };
 
-static struct family *family_of(struct families *all, uint32_t stack)
+/* The Python frames of a stack; without any, the stack. A line has several stacks in the course of a run: the
+ * interpreter adapts to what the line does, and its native frames with it. */
+static uint64_t place_of(const struct situation *at, uint32_t id)
 {
-	uint32_t at = (uint32_t)(stack * 0x9E3779B1u) & all->mask;
-	while (all->rows[at].count && all->rows[at].stack != stack)
+	const struct def_stack *stack = defs_stack(at->m->defs, id);
+	uint64_t place = stack && stack->python_count ? 0x9E3779B97F4A7C15u : id;
+	for (uint32_t i = 0; stack && i < stack->python_count; i++)
+		place = (place ^ stack->python[i]) * 0x100000001B3u;
+	return place;
+}
+
+static struct family *family_of(struct families *all, uint64_t place)
+{
+	uint32_t at = (uint32_t)(place * 0x9E3779B97F4A7C15u >> 32) & all->mask;
+	while (all->rows[at].count && all->rows[at].place != place)
 		at = (at + 1) & all->mask;
 	return &all->rows[at];
 }
 
-static void add_block(struct families *all, const struct segment_block *block)
+static void add_block(const struct situation *at, struct families *all, const struct segment_block *block)
 {
 	uint32_t window = trend_window_of(&all->growth, block->born);
 	if (window == UINT32_MAX)
 		return;
-	struct family *family = family_of(all, block->stack);
+	uint64_t place = place_of(at, block->stack);
+	struct family *family = family_of(all, place);
 	if (!family->count) {
+		family->place = place;
 		family->stack = block->stack;
 		family->label = block->label;
 		family->smallest_bytes = block->bytes;
@@ -79,7 +94,7 @@ static bool collect(const struct situation *at, struct families *all)
 	all->mask = slots - 1;
 	for (size_t i = 0; all->rows && i < at->map->block_count; i++)
 		if (!is_of_call(at, &at->map->blocks[i]))
-			add_block(all, &at->map->blocks[i]);
+			add_block(at, all, &at->map->blocks[i]);
 	return all->rows != NULL;
 }
 
@@ -122,6 +137,10 @@ static void sum_family(const struct situation *at, struct families *all, const s
 	if (is_in_graph(at, family) || is_in_module(at, family)) {
 		all->graph_bytes += family->bytes;
 		all->graph_stacks++;
+		if (family->count > all->graph_count)
+			all->graph_count = family->count;
+	} else if (family->count > all->other_count) {
+		all->other_count = family->count;
 	}
 	if (model_label_category(at->m, family->label) == MODEL_PARAMETERS)
 		all->parameter_bytes += family->bytes;
@@ -147,6 +166,12 @@ static void sum_grown(const struct situation *at, struct families *all)
 	all->explained_bytes = all->growing_bytes;
 }
 
+/* A list keeps one block an entry; a graph the outputs of many layers, and the batch that went in. */
+static bool is_whole_graph(const struct families *all)
+{
+	return all->graph_stacks >= 2 || (all->other_count && all->graph_count >= 2 * all->other_count);
+}
+
 static enum verdict_kind kind_of(const struct situation *at, const struct families *all)
 {
 	static const char *const cache_words[] = {"cache", "kv_", "past_key", NULL};
@@ -157,8 +182,7 @@ static enum verdict_kind kind_of(const struct situation *at, const struct famili
 		return VERDICT_KIND_CYCLE;
 	if (all->growing_bytes > half || stack_has_word(at, all->largest->stack, cache_words))
 		return VERDICT_KIND_CACHE;
-	bool is_untrained = !at->work->has_trained && all->largest->label == LABEL_OUTLIVED;
-	if (all->graph_bytes > half && (all->graph_stacks >= 2 || is_untrained))
+	if (all->graph_bytes > half && is_whole_graph(all))
 		return VERDICT_KIND_GRAPH;
 	return VERDICT_KIND_LIST;
 }
