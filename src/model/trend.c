@@ -65,20 +65,30 @@ void trend_end_step(struct trend *trend, uint64_t live_bytes, uint64_t sequence)
 
 /* ---------- growing ---------- */
 
-/* The first window of the rise that ends in the last one: a dip may take back an eighth of it. */
+/* From `first` on nothing is below it, no dip takes back more than an eighth of the rise, and the last third and
+ * the last sixth of the time have a fair part in it: what has come to rest does not grow. */
+static bool rises_from(const struct trend_series *series, uint32_t first)
+{
+	const struct trend_window *windows = series->windows;
+	uint32_t last = series->count - 1, length = last - first;
+	uint64_t low = windows[first].least_bytes, top = low;
+	uint64_t end = windows[last].least_bytes, rise = end > low ? end - low : 0;
+	for (uint32_t i = first; i <= last; i++) {
+		uint64_t bytes = windows[i].least_bytes;
+		if (bytes < low || (top > bytes && top - bytes > rise / 8))
+			return false;
+		top = bytes > top ? bytes : top;
+	}
+	return rise && end >= windows[last - length / 3].least_bytes + rise / 8 &&
+	       end >= windows[last - length / 6].least_bytes + rise / 32;
+}
+
+/* The first window of the longest rise that ends in the last one; the last one: there is none. */
 static uint32_t rise_begin(const struct trend_series *series)
 {
-	uint32_t first = series->count - 1;
-	uint64_t last_bytes = series->windows[first].least_bytes, lowest = last_bytes;
-	for (uint32_t i = series->count - 1; i--;) {
-		uint64_t bytes = series->windows[i].least_bytes;
-		if (bytes > lowest && bytes - lowest > (last_bytes - lowest) / 8)
-			break;
-		if (bytes <= lowest) {
-			lowest = bytes;
-			first = i;
-		}
-	}
+	uint32_t first = 0;
+	while (first + 1 < series->count && !rises_from(series, first))
+		first++;
 	return first;
 }
 
