@@ -4,7 +4,8 @@
  * memory from an arena of its own. */
 #include "model/verdict_private.h"
 
-#define CONTEXT_MOST_BYTES (2ull << 30) /* a context and its kernels are smaller */
+#define CONTEXT_USUAL_BYTES (512ull << 20)
+#define CONTEXT_MOST_BYTES  (2ull << 30) /* a context and its kernels are smaller */
 
 /* ---------- the causes that need no map ---------- */
 
@@ -32,6 +33,15 @@ static void judge_limit(struct situation *at)
 	verdict->is_certain = true;
 	verdict_add_action(verdict, ADVICE_RAISE_LIMIT, false, 0);
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
+}
+
+/* Of this process but not PyTorch's: what was traced, and what code and contexts take beyond the usual. */
+static uint64_t own_outside(const struct verdict_evidence *evidence)
+{
+	uint64_t untracked = evidence->untracked_bytes;
+	if (untracked == UINT64_MAX || untracked < CONTEXT_USUAL_BYTES)
+		return evidence->outside_bytes;
+	return evidence->outside_bytes + untracked - CONTEXT_USUAL_BYTES;
 }
 
 /* In use by others; when nobody tells them apart, what is untracked beyond any context. */
@@ -62,8 +72,9 @@ static void judge_others(struct situation *at)
 
 static bool is_outside(const struct verdict_evidence *evidence)
 {
-	return evidence->outside_bytes >= evidence->short_bytes && evidence->outside_bytes * 5 >= evidence->total_bytes &&
-	       evidence->outside_bytes * 2 >= evidence->live_bytes;
+	uint64_t outside = own_outside(evidence);
+	return outside >= evidence->short_bytes && outside * 5 >= evidence->total_bytes &&
+	       outside * 2 >= evidence->live_bytes;
 }
 
 static uint32_t largest_outside(const struct situation *at)
@@ -88,9 +99,9 @@ static void judge_outside(struct situation *at)
 	struct verdict_evidence *evidence = &verdict->evidence;
 	verdict->cause = VERDICT_OUTSIDE_PYTORCH;
 	verdict->is_certain = evidence->short_bytes > 0;
-	evidence->bytes = evidence->outside_bytes;
+	evidence->bytes = own_outside(evidence);
 	evidence->stack = largest_outside(at);
-	verdict_add_action(verdict, ADVICE_LESS_OUTSIDE, true, evidence->outside_bytes);
+	verdict_add_action(verdict, ADVICE_LESS_OUTSIDE, true, evidence->bytes);
 	verdict_add_not(verdict, NOT_SETTINGS);
 }
 

@@ -111,7 +111,8 @@ void judge_size(struct situation *at)
 		state = expected_state(at);
 	}
 	bool is_static = needed > usable_bytes(evidence);
-	bool is_moment = phase != VERDICT_KIND_NONE && (evidence->steps || phase == VERDICT_KIND_OPTIMIZER ||
+	bool went_round = evidence->steps || at->work->backwards; /* a step of SGD allocates nothing */
+	bool is_moment = phase != VERDICT_KIND_NONE && (went_round || phase == VERDICT_KIND_OPTIMIZER ||
 							phase == VERDICT_KIND_LOAD || phase == VERDICT_KIND_EVALUATION);
 	if (is_moment && !is_static) {
 		verdict->cause = VERDICT_SPIKE;
