@@ -102,6 +102,8 @@ def run_integration(build, arguments):
         workers = min(os.cpu_count() or 1, MAX_WORKERS)
         command = [ROOT / ".venv/bin/python", "-m", "pytest", "-c", ROOT / "tests/pytest.ini"]
         command += ["--rootdir", ROOT / "tests", "-q", "-n", str(workers), f"--junitxml={xml}"]
+        # In pytest's own place the folders of a long run go when three others have begun.
+        command += ["--basetemp", build / "pytest"]
         status = subprocess.run(
             [*command, *arguments],
             env={**os.environ, "MEMTRACE_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1"},
