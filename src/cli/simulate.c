@@ -49,12 +49,13 @@ bool simulate_preload(void)
 {
 	static const char *const places[] = {"libmemtrace-sim",
 					     "../lib/memtrace/libmemtrace-sim"};
+	const char *before = getenv("LD_PRELOAD");
 	char folder[PATH_MAX];
 	struct text list;
 	if (!run_find_beside("libmemtrace-sim", places, sizeof places / sizeof *places, folder))
 		return false;
 	text_init(&list);
-	text_add(&list, getenv("LD_PRELOAD"));
+	text_add(&list, before ? before : "");
 	add_libraries(&list, folder);
 	int failed = setenv("LD_PRELOAD", text_string(&list), 1);
 	text_release(&list);

@@ -51,8 +51,8 @@ struct verb {
 	int (*run)(const struct arguments *); /* returns the exit status */
 };
 
-#define VERBS(X) X(run) X(report) X(steps) X(peak) X(oom) X(whatif) X(flame) X(dump) \
-	X(check) X(cards) X(help)
+#define VERBS(X) X(run) X(report) X(steps) X(peak) X(oom) X(whatif) \
+	X(flame) X(dump) X(check) X(cards) X(fit) X(help)
 
 #define X(name) extern const struct verb verb_##name;
 VERBS(X)

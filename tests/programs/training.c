@@ -59,7 +59,7 @@ static void train(const char *model, size_t batch)
 			keep(take(batch));
 	CUdeviceptr gradients = take(WEIGHTS_MIB);
 	cuMemFree(activations);
-	CUdeviceptr step = take(!strcmp(model, "plateau") ? 300 : 20);
+	CUdeviceptr step = take(!strcmp(model, "plateau") ? 180 : 20);
 	cuMemFree(step);
 	cuMemFree(gradients);
 }

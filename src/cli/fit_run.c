@@ -1,0 +1,293 @@
+/* A run for `memtrace fit`. Owns its process group and its folder. Must never take a failure for want
+ * of memory that is none. */
+#include "cli/fit_run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/load.h"
+#include "cli/output.h"
+
+#define LOOK_EVERY_NS 500000000u
+#define LOG_LINES     12
+#define LOG_TAIL      4096
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---------- start ---------- */
+
+static void set_path(const char *variable, const char *folder, const char *name)
+{
+	char path[PATH_MAX + 32];
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	setenv(variable, path, 1);
+}
+
+static void redirect(const char *folder)
+{
+	char path[PATH_MAX + 32];
+	snprintf(path, sizeof path, "%s/log", folder);
+	int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600), null = open("/dev/null", O_RDONLY);
+	dup2(null, STDIN_FILENO);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+}
+
+/* Runs between fork and exec: no return. Steps are told from stacks; else none are needed. */
+static void become(const struct fit_order *order, const char *folder)
+{
+	setpgid(0, 0);
+	output_restore_signals();
+	redirect(folder);
+	set_path("MEMTRACE_OUTPUT", folder, "run-%p");
+	set_path("SIMGPU_STATS", folder, "stats");
+	setenv("MEMTRACE_SUMMARY", "file", 1);
+	setenv("MEMTRACE", "on", 1);
+	setenv("MEMTRACE_STACKS", order->steps ? "python,native" : "off", 1);
+	if (simulate_set_card(&order->simulation))
+		execvp(order->words[0], order->words);
+	fprintf(stderr, "%s: %s\n", order->words[0], strerror(errno));
+	_exit(STATUS_NOT_FOUND);
+}
+
+int fit_run_start(struct fit_running *run, const struct fit_order *order, const char *parent,
+		  unsigned number)
+{
+	*run = (struct fit_running){.start_ns = now_ns(),
+				    .steps = order->steps,
+				    .context_bytes = order->simulation.card.context_bytes};
+	run->next_look_ns = run->start_ns + LOOK_EVERY_NS;
+	snprintf(run->folder, sizeof run->folder, "%.*s/%u", PATH_MAX - 16, parent, number);
+	if (mkdir(run->folder, 0700))
+		return -errno;
+	run->pid = fork();
+	if (!run->pid)
+		become(order, run->folder);
+	int error = run->pid < 0 ? errno : 0;
+	if (error)
+		run->pid = 0;
+	return -error;
+}
+
+/* ---------- what it did ---------- */
+
+struct account {
+	uint64_t ooms, retries, work_bytes, peak_bytes, steps, traces;
+};
+
+/* Of a program without PyTorch nobody counts retries: a failed request that it survived is one. */
+static uint64_t count_failures(const char *path)
+{
+	struct loaded loaded;
+	struct event event;
+	uint64_t count = 0;
+	if (load_open(&loaded, path))
+		return 0;
+	while (trace_next(loaded.trace, &event))
+		count += event.what == MEMTRACE_OOM;
+	load_close(&loaded);
+	return count;
+}
+
+static void add_device(struct account *account, const struct model_device *device,
+		       uint64_t context_bytes)
+{
+	uint64_t untracked = device->untracked_known && device->untracked_is_own
+				     ? device->untracked_bytes
+				     : context_bytes;
+	uint64_t peak = device->reserved.peak_bytes + untracked;
+	account->ooms += device->ooms;
+	account->retries += device->retries;
+	account->work_bytes += device->has_blocks ? device->pytorch_allocated.total_bytes
+						  : device->reserved.total_bytes;
+	if (peak > account->peak_bytes)
+		account->peak_bytes = peak;
+}
+
+static void add_trace(struct account *account, const char *path, uint64_t context_bytes)
+{
+	struct loaded loaded;
+	struct model_step_totals totals = {0};
+	const struct model_device *device;
+	bool has_blocks = false;
+	if (load_trace(&loaded, path))
+		return;
+	for (unsigned i = 0; (device = model_device(loaded.model, i)); i++) {
+		add_device(account, device, context_bytes);
+		has_blocks |= device->has_blocks;
+	}
+	if (!has_blocks)
+		account->retries += count_failures(path);
+	model_step_totals(loaded.model, &totals);
+	if (totals.steps > account->steps)
+		account->steps = totals.steps;
+	account->traces++;
+	load_close(&loaded);
+}
+
+/* The simulated GPU's own figure of what was in use at most, on the fullest device; it has none of a
+ * process that was killed. */
+static void read_statistics(struct account *account, const char *folder)
+{
+	char path[PATH_MAX + 32], line[256];
+	unsigned long long peak, highest = 0;
+	snprintf(path, sizeof path, "%s/stats", folder);
+	FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof line, file)) {
+		const char *at = strstr(line, " peak=");
+		if (at && sscanf(at, " peak=%llu", &peak) == 1 && peak > highest)
+			highest = peak;
+	}
+	if (file)
+		fclose(file);
+	if (highest)
+		account->peak_bytes = highest;
+}
+
+static void read_account(struct account *account, const struct fit_running *run)
+{
+	char path[2 * PATH_MAX];
+	const struct dirent *entry;
+	DIR *stream = opendir(run->folder);
+	*account = (struct account){0};
+	while (stream && (entry = readdir(stream))) {
+		if (!strstr(entry->d_name, ".mtrace"))
+			continue;
+		snprintf(path, sizeof path, "%s/%s", run->folder, entry->d_name);
+		add_trace(account, path, run->context_bytes);
+	}
+	if (stream)
+		closedir(stream);
+}
+
+/* ---------- its end ---------- */
+
+/* The last lines of what it printed. */
+static void add_log(struct text *why, const char *folder)
+{
+	char path[PATH_MAX + 32], tail[LOG_TAIL + 1];
+	struct stat file;
+	snprintf(path, sizeof path, "%s/log", folder);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &file))
+		return;
+	off_t from = file.st_size > LOG_TAIL ? file.st_size - LOG_TAIL : 0;
+	ssize_t bytes = pread(fd, tail, LOG_TAIL, from);
+	close(fd);
+	tail[bytes > 0 ? bytes : 0] = 0;
+	const char *at = tail + strlen(tail);
+	for (unsigned lines = 0; at > tail && lines <= LOG_LINES;)
+		lines += *--at == '\n';
+	for (const char *end; *at; at = *end ? end + 1 : end) {
+		end = at + strcspn(at, "\n");
+		text_add(why, end > at ? "    " : "");
+		text_add_escaped_bytes(why, at, (size_t)(end - at));
+		text_add_char(why, '\n');
+	}
+}
+
+static void add_reason(struct text *why, const struct fit_running *run, int status, bool has_traces)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		text_add(why, "it was killed (SIGKILL): too little host memory?\n");
+	else if (WIFSIGNALED(status))
+		text_printf(why, "signal %d ended it\n", WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		text_printf(why, "it failed, and not for want of GPU memory: exit status %d\n",
+			    WEXITSTATUS(status));
+	else if (!has_traces)
+		text_add(why, "it used no GPU memory\n");
+	add_log(why, run->folder);
+}
+
+static enum fit_progress judge(struct fit_running *run, int status, struct fit_outcome *outcome,
+			       struct text *why)
+{
+	struct account account;
+	read_account(&account, run);
+	if (!run->is_stopped)
+		read_statistics(&account, run->folder);
+	bool is_well = run->is_stopped || !status;
+	*outcome = (struct fit_outcome){
+		.verdict = account.ooms      ? FIT_FAILED
+			   : account.retries ? FIT_RETRIED
+					     : FIT_CLEAN,
+		.peak_bytes = account.peak_bytes,
+		.work_bytes = account.work_bytes,
+		.retries = account.retries,
+		.seconds = (double)(now_ns() - run->start_ns) / 1e9,
+	};
+	if (account.ooms || (is_well && account.traces))
+		return FIT_ENDED;
+	add_reason(why, run, status, account.traces);
+	return FIT_BROKEN;
+}
+
+/* A run that has failed, or has made its steps, need not go on. */
+static void look_inside(struct fit_running *run)
+{
+	struct account account;
+	uint64_t begin_ns = now_ns();
+	read_account(&account, run);
+	if (account.ooms || (run->steps && account.steps >= run->steps)) {
+		run->is_stopped = true;
+		kill(-run->pid, SIGKILL);
+	}
+	uint64_t end_ns = now_ns(), pause_ns = 5 * (end_ns - begin_ns);
+	run->next_look_ns = end_ns + (pause_ns > LOOK_EVERY_NS ? pause_ns : LOOK_EVERY_NS);
+}
+
+enum fit_progress fit_run_look(struct fit_running *run, struct fit_outcome *outcome,
+			       struct text *why)
+{
+	struct rusage usage;
+	int status;
+	if (wait4(run->pid, &status, WNOHANG, &usage) != run->pid) {
+		if (!run->is_stopped && now_ns() >= run->next_look_ns)
+			look_inside(run);
+		return FIT_RUNNING;
+	}
+	kill(-run->pid, SIGKILL); /* what it left behind */
+	run->pid = 0;
+	run->resident_bytes = (uint64_t)usage.ru_maxrss << 10;
+	return judge(run, status, outcome, why);
+}
+
+void fit_run_kill(struct fit_running *run)
+{
+	if (!run->pid)
+		return;
+	kill(-run->pid, SIGKILL);
+	waitpid(run->pid, NULL, 0);
+	run->pid = 0;
+}
+
+void fit_run_remove(struct fit_running *run)
+{
+	char path[2 * PATH_MAX];
+	const struct dirent *entry;
+	DIR *stream = opendir(run->folder);
+	while (stream && (entry = readdir(stream))) {
+		snprintf(path, sizeof path, "%s/%s", run->folder, entry->d_name);
+		unlink(path); /* "." and ".." stay */
+	}
+	if (stream)
+		closedir(stream);
+	rmdir(run->folder);
+}

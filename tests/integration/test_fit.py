@@ -1,0 +1,190 @@
+"""`memtrace fit`: the largest size that fits, against trying the sizes around it one by one."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import support
+from support import PROGRAMS, PYTHON, TOOL, environment, run
+
+pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
+TRAINING = PROGRAMS / "training"
+MEMORY = "900MiB"
+CARDS = "t4,a10,h100"  # contexts of 110, 220, 615 MiB
+
+
+def clean(**more):
+    env = environment(preload=False, LC_ALL="C.UTF-8", **more)
+    del env["LD_LIBRARY_PATH"]
+    return env
+
+
+def fit(*words, cwd, status=0, **more):
+    result = run([TOOL, "fit", *words], clean(TMPDIR=str(cwd), **more), cwd=cwd)
+    assert result.returncode == status, result.stderr
+    assert not list(cwd.glob("memtrace-fit.*"))  # it leaves nothing behind
+    return result
+
+
+def found(result):
+    """Card -> its first search."""
+    return {card["card"]: card["searches"][0] for card in json.loads(result.stdout)["cards"]}
+
+
+def try_one(folder, card, memory, *program):
+    """'fits', 'fits_after_retries' or 'out_of_memory', from a run of its own."""
+    folder.mkdir(parents=True)
+    run([TOOL, "run", "--simulate", card, "--memory", memory, "--output", folder / "one", "--",
+         *program], clean(MEMTRACE_SUMMARY="file", MEMTRACE_STACKS="off"), cwd=folder)
+    trace = folder / "one.mtrace"
+    device = support.report(trace)["devices"][0]
+    if device["ooms"]:
+        return "out_of_memory"
+    failed = device["retries"] or any(event["what"] == "oom" for event in support.dump(trace))
+    return "fits_after_retries" if failed else "fits"
+
+
+def check_neighbourhood(folder, card, memory, search, program, least=1, behind=3, before=1):
+    """Every size around the answers: what was said of it is so, and the answers are the largest."""
+    largest, clean_size = search["largest"], search["largest_without_retry"]
+    first = max(least, (clean_size or least) - before)
+    truth = {
+        size: try_one(folder / f"{card}-{size}", card, memory, *program(size))
+        for size in range(first, (largest or 0) + behind + 1)
+    }
+    assert largest == max((s for s, v in truth.items() if v != "out_of_memory"), default=None)
+    assert clean_size == max((s for s, v in truth.items() if v == "fits"), default=None)
+    tried = {t["value"]: t["on_card"]["verdict"] for t in search["tries"] if t["on_card"]}
+    assert {s: v for s, v in tried.items() if s in truth} == {s: truth[s] for s in tried if s in truth}
+
+
+@pytest.mark.parametrize("model", ["linear", "plateau", "jagged", "cached"])
+def test_answers_equal_those_of_trying_every_size_around(tmp_path, model):
+    result = fit("--card", CARDS, "--memory", MEMORY, "--vary", "B=1:512", "--json", "--",
+                 TRAINING, model, "{B}", cwd=tmp_path)
+    searches = found(result)
+    assert len(searches) == 3
+    for card, search in searches.items():
+        assert search["end"] == "found"
+        check_neighbourhood(tmp_path, card, MEMORY, search, lambda size: (TRAINING, model, size))
+    contexts = {"t4": 110, "a10": 220, "h100": 615}
+    if model == "linear":  # by hand: 80 MiB of weights and gradients, 10 MiB for each of the batch
+        for card, search in searches.items():
+            assert search["largest"] == (900 - contexts[card] - 80) // 10
+    if model == "cached":
+        assert any(s["largest"] > s["largest_without_retry"] for s in searches.values())
+
+
+def test_a_range_with_a_step_and_a_second_variable(tmp_path):
+    result = fit("--card", "t4", "--memory", MEMORY, "--vary", "B=8:512:8", "--vary", "S=0:3", "--json",
+                 "--", "/bin/sh", "-c", f"{TRAINING} linear $(({{B}} + {{S}}))", cwd=tmp_path)
+    first, second = json.loads(result.stdout)["cards"][0]["searches"]
+    assert (first["variable"], first["largest"]) == ("B", 64)  # 71 would fit: 64 + 8 is too much
+    assert (second["variable"], second["end"], second["largest"]) == ("S", "never_fails", 3)
+
+
+@pytest.mark.parametrize(
+    "words, status, said",
+    [
+        (("--vary", "B=1:8", "--", TRAINING, "linear", "{B}"), 0, "end of the range: more may fit"),
+        (("--vary", "B=100:800", "--", TRAINING, "linear", "{B}"), 1, "not even B = 100 fits"),
+        (("--vary", "B=1:64", "--", TRAINING, "deaf", "{B}"), 1, r"\{B\} does not reach its model"),
+    ],
+)
+def test_a_range_without_a_border_is_said(tmp_path, words, status, said):
+    result = fit("--card", "t4", "--memory", MEMORY, *words, cwd=tmp_path, status=status)
+    assert re.search(said, result.stdout), result.stdout
+
+
+@pytest.mark.parametrize(
+    "words, status, said",
+    [
+        (("--card", "t4", "--vary", "B=8:4", "--", TRAINING, "linear", "{B}"), 2, "the range is empty"),
+        (("--card", "t4", "--vary", "B=1-4", "--", TRAINING, "linear", "{B}"), 2, "--vary is NAME="),
+        (("--card", "t4", "--vary", "B=1:4", "--", TRAINING, "linear", "4"), 2, r"nothing .* says \{B\}"),
+        (("--card", "t5", "--vary", "B=1:4", "--", TRAINING, "linear", "{B}"), 2, "near it: t4"),
+        (("--vary", "B=1:4", "--", TRAINING, "linear", "{B}"), 2, "it needs --card and --vary"),
+        (("--card", "t4", "--vary", "B=1:4", "--", TRAINING, "broken", "{B}"), 3,
+         "not for want of GPU memory: exit status 3\n    no such data set"),
+        (("--card", "t4", "--vary", "B=1:4", "--", "/bin/true", "{B}"), 3, "it used no GPU memory"),
+        (("--card", "t4", "--vary", "B=1:4", "--", "/bin/sh", "-c", "kill -9 $$ # {B}"), 3,
+         "too little host memory"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(tmp_path, words, status, said):
+    result = fit(*words, cwd=tmp_path, status=status)
+    assert result.stdout == "" and re.search(said, result.stderr), result.stderr
+
+
+def test_an_interrupt_leaves_no_run_behind(tmp_path):
+    program = f"echo $$ >{tmp_path}/pid; exec sleep 1000 # {{B}}"
+    tool = subprocess.Popen(
+        [TOOL, "fit", "--card", "t4", "--vary", "B=1:4", "--", "/bin/sh", "-c", program],
+        env=clean(TMPDIR=str(tmp_path)), stderr=subprocess.PIPE)
+    pid = tmp_path / "pid"
+    while not (pid.exists() and pid.read_text().strip()):
+        time.sleep(0.01)
+    tool.send_signal(signal.SIGINT)
+    assert tool.wait(timeout=60) != 0
+    assert not os.path.exists(f"/proc/{pid.read_text().strip()}")
+    assert not list(tmp_path.glob("memtrace-fit.*"))
+
+
+# ---- PyTorch ------------------------------------------------------------------------------------
+
+TORCH = """
+import sys
+import torch
+from torch import nn
+kind, batch = sys.argv[1], int(sys.argv[2])
+wide = 1 << 20
+model = {
+    "mlp": lambda: nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024)),
+    "deep": lambda: nn.Sequential(*(nn.Sequential(nn.Linear(512, 512), nn.GELU()) for _ in range(8))),
+    "norm": lambda: nn.Sequential(nn.Linear(256, 2048), nn.LayerNorm(2048), nn.Linear(2048, 64)),
+    "heads": lambda: nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True),
+}[kind]().cuda()
+sizes = {"mlp": (1024, 1024), "deep": (4096, 512), "norm": (4096, 256), "heads": (512, 256)}
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(int(sys.argv[3])):
+    data = torch.empty(batch, *sizes[kind], device="cuda")
+    model(data).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TORCH)
+    return path
+
+
+def test_a_pytorch_program_is_ended_after_its_steps(tmp_path, script):
+    """It would run for hours; peaks of three steps are those of a run of three."""
+    result = fit("--card", "l4", "--memory", "700MiB", "--vary", "BATCH=4:12:4", "--steps", "3", "--json",
+                 "--", PYTHON, script, "mlp", "{BATCH}", "100000000", cwd=tmp_path)
+    search = found(result)["l4"]
+    assert search["end"] == "found"
+    peaks = {t["value"]: t["on_card"]["peak_bytes"] for t in search["tries"] if t["on_card"]}
+    size = search["largest_without_retry"]
+    folder = tmp_path / "alone"
+    assert try_one(folder, "l4", "700MiB", PYTHON, script, "mlp", size, 3) == "fits"
+    device = support.report(folder / "one.mtrace")["devices"][0]
+    assert peaks[size] == device["reserved"]["peak_bytes"] + (220 << 20)
+
+
+@pytest.mark.skipif(os.environ.get("MEMTRACE_FULL") != "1", reason="150 PyTorch processes: full")
+@pytest.mark.parametrize("kind", ["mlp", "deep", "norm", "heads"])
+def test_answers_for_pytorch_equal_those_of_trying_every_size_around(tmp_path, script, kind):
+    result = fit("--card", "t4,l4,h100", "--memory", "1500MiB", "--vary", "BATCH=1:256", "--json", "--",
+                 PYTHON, script, kind, "{BATCH}", "3", cwd=tmp_path)
+    for card, search in found(result).items():
+        check_neighbourhood(tmp_path, card, "1500MiB", search,
+                            lambda size: (PYTHON, script, kind, size, 3))
