@@ -176,6 +176,9 @@ $(B)/obj/%.o: %.S $(flags_file)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(depflags) $(cppflags) -fPIC -c -o $@ $<
 
+# It is the text of that file.
+$(B)/obj/src/cli/sparse_checkpoint_script.o: src/cli/sparse_checkpoint.py
+
 $(gen)/:
 	$(Q)mkdir -p $@
 

@@ -115,7 +115,7 @@ static int run(const struct arguments *arguments)
 
 const struct verb verb_cards = {
 	.name = "cards",
-	.summary = "Lists the cards that run --simulate knows",
+	.summary = "Lists the cards that run --simulate and fit know",
 	.usage = "[--json] [--like-here]",
 	.options = options,
 	.run = run,

@@ -147,7 +147,7 @@ void options_overview(struct text *out)
 {
 	text_add(out, "Usage: memtrace VERB [options] ...\n\n");
 	for (const struct verb *const *verb = verbs_all(); *verb; verb++)
-		text_printf(out, "  %-8s %s\n", (*verb)->name, (*verb)->summary);
+		text_printf(out, "  %-17s %s\n", (*verb)->name, (*verb)->summary);
 	text_add(out, "\nEvery verb has --help. Start with: memtrace run -- python train.py\n");
 }
 
