@@ -92,6 +92,7 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	int32_t counted;	/* in the backward `stamp` */
 	int32_t predicted;	/* in the same */
 	uint32_t stamp;
+	uint32_t keeper;	      /* frame of the program's that has made one which it kept, 0 none */
 	struct block *newest; /* made outside backward, that may become a parameter */
 };
 
@@ -137,6 +138,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t backwards, steps, calls;
 	uint32_t call_count; /* blocks of the call that goes on */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
+	struct block_list clones; /* of parameters, by the program */
 	struct step_record *open[MODEL_DEVICES_MAX + 1];
 };
 
@@ -161,10 +163,14 @@ void settle_call(struct model *, struct loop *);
 void settle_data(struct model *, struct loop *);
 void settle_backward(struct model *, struct loop *);
 void settle_step(struct model *, struct loop *, struct stepper *);
+/* One more gradient of that size in this backward. */
+struct size_entry *count_gradient(struct model *, uint64_t bytes);
+/* The program keeps what it makes there, of that size. */
+bool is_made_to_keep(struct model *, const struct block *);
 /* Of all blocks, so only for an OOM and at the end: those in a graph that should be gone. */
 void settle_for_report(struct model *);
 
-/* ---------- classify.c ---------- */
+/* ---------- classify.c; classify_free.c ---------- */
 
 enum kind { /* which rules a block follows */
 	KIND_NONE,
@@ -198,6 +204,16 @@ struct block_facts { /* in every live block */
 	bool is_clone : 1; /* of something as large as a parameter */
 	bool is_shared : 1; /* two loops were in backward */
 };
+
+static inline bool context_is_users(uint8_t context)
+{
+	return context == MARK_USER || context == MARK_USER_INIT;
+}
+
+static inline bool facts_have(const struct moment_facts *facts, enum mark mark)
+{
+	return facts->marks->flags & MARK_FLAG(mark);
+}
 
 /* After the phase was moved; sets block->facts. */
 void classify_alloc(struct model *, struct block *, const struct event *, const struct moment_facts *);

@@ -179,7 +179,8 @@ static void save_lists(struct model *m, struct archive *a, struct calls *calls)
 	for (unsigned i = 0; i < LOOPS_MAX; i++) {
 		struct loop *loop = &m->attribution->loops[i];
 		struct block_list *lists[] = {&loop->call, &loop->passing, &loop->data, &loop->kept,
-					      &loop->fresh, &loop->young, &loop->no_grad};
+					      &loop->fresh, &loop->young, &loop->no_grad,
+					      &loop->clones};
 		for (unsigned k = 0; k < sizeof lists / sizeof *lists; k++)
 			save_list(m, a, calls, lists[k]);
 	}

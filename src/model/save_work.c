@@ -94,6 +94,7 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, counted),
 	FIELD(struct size_entry, predicted),
 	FIELD(struct size_entry, stamp),
+	FIELD(struct size_entry, keeper),
 	FIELD_END,
 };
 

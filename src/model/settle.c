@@ -25,18 +25,20 @@ static void settle_as(struct model *m, struct block *block, enum label label)
 	relabel(m, block, label);
 }
 
-/* Made of one value in the constructor of a class of the program: a module, or only a buffer? */
+/* Made of one value, or copied, in the constructor of a class of the program: a module, or not? */
 static void age_parameter(struct model *m, struct loop *loop, struct block *block)
 {
 	if (block_age(m, block) < 2 || !loop->steps)
 		return;
-	if (size_get(m, block->bytes)->gradients_most || block->facts.is_copied_to) {
+	const struct size_entry *size = size_get(m, block->bytes);
+	int32_t enough = block->facts.is_clone ? size->parameters : 1;
+	if (size->gradients_most >= enough || block->facts.is_copied_to) {
 		list_remove(block);
 		return;
 	}
 	size_add_parameter(m, block->bytes, -1);
 	block->facts.kind = KIND_NONE;
-	settle_as(m, block, LABEL_OTHER);
+	settle_as(m, block, block->facts.is_clone ? LABEL_COPY : LABEL_OTHER);
 }
 
 static void age_loaded(struct model *m, struct block *block)
@@ -48,6 +50,26 @@ static void age_loaded(struct model *m, struct block *block)
 		become_parameter(m, block);
 	else
 		settle_as(m, block, size->parameters ? LABEL_STATE : LABEL_OTHER);
+}
+
+/* The program keeps it: and what else it makes there. */
+static void keep(struct model *m, struct block *block, enum label label)
+{
+	size_get(m, block->bytes)->keeper = attribution_marks(m, block->stack)->site;
+	settle_as(m, block, label);
+}
+
+bool is_made_to_keep(struct model *m, const struct block *block)
+{
+	const struct size_entry *size = size_find(m, block->bytes);
+	return size && size->keeper && !block->facts.is_copied_to && !block->facts.is_factory &&
+	       size->keeper == attribution_marks(m, block->stack)->site;
+}
+
+/* Nothing trained has its size: it holds data. */
+static bool is_store(const struct block *block, const struct size_entry *size)
+{
+	return block->facts.is_factory && !size->parameters && !size->states && !size->gradients_most;
 }
 
 static void age_kept(struct model *m, struct loop *loop, struct block *block, bool after_call)
@@ -68,7 +90,9 @@ static void age_kept(struct model *m, struct loop *loop, struct block *block, bo
 		settle_as(m, block, LABEL_STATE);
 	else if (age <= loop_age_of_kept(loop))
 		return;
-	else if (!facts->is_copied_to && (!facts->is_factory || facts->is_zeros))
+	else if (!facts->is_copied_to && !facts->is_factory)
+		keep(m, block, LABEL_OTHER);
+	else if (facts->is_zeros && !is_store(block, size))
 		settle_as(m, block, LABEL_OTHER);
 	else
 		list_remove(block);
@@ -88,7 +112,7 @@ static void age_all(struct model *m, struct loop *loop, bool after_call)
 	}
 	/* In order of birth. */
 	while (loop->young.first && block_age(m, loop->young.first) > loop_age_of_kept(loop))
-		settle_as(m, loop->young.first, LABEL_KEPT);
+		keep(m, loop->young.first, LABEL_KEPT);
 }
 
 /* ---------- a call of a module ---------- */
@@ -159,16 +183,37 @@ void settle_call(struct model *m, struct loop *loop)
 		age_all(m, loop, true);
 }
 
+static void settle_datum(struct model *m, struct loop *loop, struct block *block)
+{
+	bool is_kept = is_made_to_keep(m, block);
+	list_remove(block);
+	block->facts.kind = is_kept ? KIND_FORWARD : KIND_INPUT;
+	list_push(is_kept ? &loop->young : &loop->kept, block);
+	relabel(m, block, is_kept ? LABEL_KEPT : LABEL_INPUT);
+}
+
 /* What the program has made since the last step and still has: its data. */
 void settle_data(struct model *m, struct loop *loop)
 {
-	struct block *block;
 	loop->window_is_open = false;
-	while ((block = list_pop(&loop->data))) {
-		block->facts.kind = KIND_INPUT;
-		list_push(&loop->kept, block);
-		relabel(m, block, block->facts.is_clone ? LABEL_COPY : LABEL_INPUT);
-	}
+	while (loop->data.first)
+		settle_datum(m, loop, loop->data.first);
+}
+
+static void settle_old_datum(struct model *m, struct loop *loop, struct block *block)
+{
+	settle_datum(m, loop, block);
+	if (block->facts.kind == KIND_INPUT)
+		age_kept(m, loop, block, false);
+}
+
+/* Without modules nothing closes the window. */
+static void settle_old_data(struct model *m, struct loop *loop)
+{
+	struct block *first;
+	while ((first = loop->data.first) &&
+	       block_age(m, first) >= (first->facts.is_early ? 2 : loop_age_of_kept(loop)))
+		settle_old_datum(m, loop, first);
 }
 
 /* ---------- a backward ---------- */
@@ -182,18 +227,23 @@ static struct loop *other_in_backward(struct model *m, const struct loop *loop, 
 	return NULL;
 }
 
-static void become_gradient(struct model *m, struct block *block)
+struct size_entry *count_gradient(struct model *m, uint64_t bytes)
 {
-	struct size_entry *size = size_get(m, block->bytes);
+	struct size_entry *size = size_get(m, bytes);
 	uint32_t stamp = m->attribution->stamp;
 	if (size->stamp != stamp) {
 		size->stamp = stamp;
 		size->counted = size->predicted = 0;
 	}
-	size->gradients++;
 	size->counted++;
 	if (size->counted > size->gradients_most)
 		size->gradients_most = size->counted;
+	return size;
+}
+
+static void become_gradient(struct model *m, struct block *block)
+{
+	count_gradient(m, block->bytes)->gradients++;
 	relabel(m, block, LABEL_GRADIENT);
 }
 
@@ -212,6 +262,7 @@ void settle_backward(struct model *m, struct loop *loop)
 	}
 	while ((block = list_pop(&loop->fresh)))
 		list_push(&loop->young, block);
+	settle_old_data(m, loop);
 	age_all(m, loop, false);
 }
 
@@ -225,6 +276,9 @@ static void settle_old(struct model *m, struct block *block)
 	bool is_open = facts->label == LABEL_FORWARD || facts->label == LABEL_OUTLIVED;
 	if (is_open && block_age(m, block) > loop_age_of_kept(loop))
 		relabel(m, block, LABEL_RETAINED);
+	else if ((is_open || facts->label == LABEL_USER || (facts->kind == KIND_INPUT && block_age(m, block))) &&
+		 is_made_to_keep(m, block))
+		relabel(m, block, LABEL_KEPT);
 }
 
 void settle_for_report(struct model *m)

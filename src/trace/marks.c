@@ -246,6 +246,8 @@ void marks_walk_python(struct marks_walk *walk, const char *file, const char *fu
 	bool is_torch = torch_path(file) != NULL;
 	if (!walk->count++)
 		marks->flags |= MARK_IS_PYTHON | (is_installed(file) ? MARK_LIBRARY : 0);
+	if (!marks->site && !is_torch)
+		marks->site = frame;
 	if (walk->is_site_next && !is_torch) {
 		marks->step_site = frame;
 		walk->is_site_next = false;

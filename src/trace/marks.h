@@ -64,6 +64,7 @@ struct stack_marks {
 	uint8_t context; /* enum mark */
 	uint8_t native;
 	uint32_t step_site; /* the program's Python frame that called Optimizer.step, 0 none */
+	uint32_t site;      /* the innermost Python frame that is not PyTorch's, 0 none */
 };
 void marks_of_stack(const struct defs *, uint32_t stack, struct stack_marks *);
 

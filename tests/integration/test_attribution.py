@@ -54,10 +54,12 @@ def chosen():
     return [(name, "2.15") for name in TWELVE + ALWAYS]
 
 
-def bound(name, torch):
-    """Per cent of the peak that may stand in the wrong category: what did, when it was last
-    written down. "unseen" is what did before any rule was made with this program in view."""
-    return SCORES.get(name, {}).get(torch, {}).get("bound", 100)
+def bound(name, torch, key):
+    """Per cent that may stand in the wrong category at the peak ("bound"), or at the worst of all
+    moments ("moments"): what did, when it was last written down. "unseen" is what did at the peak
+    before any rule was made with this program in view. The twelve are held to what was promised."""
+    most = {"bound": 0.5, "moments": 2.0}[key] if name in TWELVE else 100
+    return min(most, SCORES.get(name, {}).get(torch, {}).get(key, 100) + SLACK)
 
 
 def is_installed(library):
@@ -72,5 +74,7 @@ def test_the_peak_is_told_as_well_as_before(name, torch, tmp_path):
     score = compare.measure(name, tmp_path, torch)
     assert score.blocks > 50
     assert score.astray <= score.blocks / 50, "the two runs differ: there is no truth"
-    assert 100 * score.summed <= bound(name, torch) + SLACK, compare.row(score)
+    assert 100 * score.summed <= bound(name, torch, "bound"), compare.row(score)
+    assert 100 * score.worst_moment <= bound(name, torch, "moments"), compare.row(score)
     assert score.backwards[0] == score.backwards[1]
+    assert score.steps[0] == score.steps[1]

@@ -3,7 +3,9 @@
 
 #include "trace/marks.h"
 
-enum { T_INIT = STACKS_END, T_DATA, T_FORWARD, T_BACKWARD_CALL, T_NONE, T_STEP, T_STEP_STATE, T_ZERO, T_END };
+enum { T_INIT = STACKS_END, T_DATA, T_FORWARD, T_BACKWARD_CALL, T_NONE, T_STEP, T_STEP_STATE, T_ZERO,
+       T_DEEPCOPY, T_CLONE, T_STORE, T_END };
+enum { N_CLONE = 1, N_ZEROS };
 enum { MAIN = 1, ENGINE = 9 };
 
 #define AT 0x10000000ull
@@ -20,6 +22,7 @@ static const struct known_frame frames[] = {
 	{"/x/torch/autograd/__init__.py", "backward"},
 	{"/x/torch/optim/optimizer.py", "Optimizer.profile_hook_step.<locals>.wrapper"},
 	{"/x/torch/optim/optimizer.py", "Optimizer.zero_grad"},
+	{"/x/torch/_tensor.py", "Tensor.__deepcopy__"},
 };
 #define FRAME_COUNT (sizeof frames / sizeof *frames)
 
@@ -35,7 +38,8 @@ static void define_loop(struct scene *s)
 		string += 2;
 	}
 	const uint32_t init = frame, data = frame + 1, forward = frame + 2, backward = frame + 3, step = frame + 4,
-		       zero = frame + 5;
+		       zero = frame + 5, deepcopy = frame + 6;
+	const uint32_t clone[] = {data, N_CLONE}, zeros[] = {data, N_ZEROS};
 	put_stack(&r, T_INIT, MODULE_TORCH, 1, 0, &init);
 	put_stack(&r, T_DATA, MODULE_TORCH, 1, 0, &data);
 	put_stack(&r, T_FORWARD, MODULE_TORCH, 1, 0, &forward);
@@ -46,6 +50,15 @@ static void define_loop(struct scene *s)
 	put_stack(&r, T_ZERO, MODULE_TORCH, 1, 0, &zero);
 	put_string(&r, string, "pt_autograd_0");
 	put_thread(&r, ENGINE, 200, string);
+	put_string(&r, string + 1, "_ZN2at4_ops5clone4callE");
+	put_string(&r, string + 2, "_ZN2at4_ops5zeros4callE");
+	for (uint32_t native = N_CLONE; native <= N_ZEROS; native++) {
+		put_native_frame(&r, native, MODULE_TORCH, native * 16);
+		put_symbol(&r, native, string + native, 0);
+	}
+	put_stack(&r, T_DEEPCOPY, MODULE_TORCH, 1, 0, &deepcopy);
+	put_stack(&r, T_CLONE, MODULE_TORCH, 1, 1, clone);
+	put_stack(&r, T_STORE, MODULE_TORCH, 1, 1, zeros);
 	assert_int_equal(defs_add(s->defs, r.data, r.used_bytes, NULL), 0);
 }
 
@@ -124,6 +137,61 @@ static void blocks_of_a_training_loop_get_their_categories(void **state)
 	scene_close(&s);
 }
 
+/* What the program itself keeps, of any size: `at` is where. */
+static void train_beside(struct scene *s, uint64_t at, uint64_t bytes, uint32_t stack, unsigned times)
+{
+	scene_open(s);
+	define_loop(s);
+	on(s, MAIN);
+	block(s, AT, 4 * MIB, T_INIT);
+	for (unsigned i = 0; i < 6; i++) {
+		if (i < times)
+			block(s, at + i * bytes, bytes, stack);
+		train_once(s, i == 0);
+	}
+	model_finish(s->m);
+}
+
+static void check_at_peak(struct scene *s, enum model_category category, uint64_t expected)
+{
+	struct model_categories at_peak;
+	assert_true(model_categories_at_peak(s->m, 0, &at_peak));
+	check_bytes(at_peak.bytes, category, expected);
+	scene_close(s);
+}
+
+static void what_the_program_keeps_is_told_apart(void **state)
+{
+	struct scene s;
+	(void)state;
+	train_beside(&s, 2 * AT, 4 * MIB, T_DEEPCOPY, 1); /* of a state_dict, not of a Parameter */
+	check_at_peak(&s, MODEL_OTHER, 4 * MIB);
+	train_beside(&s, 2 * AT, 4 * MIB, T_CLONE, 1);
+	check_at_peak(&s, MODEL_OTHER, 4 * MIB);
+	train_beside(&s, 2 * AT, 32 * MIB, T_STORE, 1); /* nothing trained has its size: data */
+	check_at_peak(&s, MODEL_INPUT, 33 * MIB);
+	train_beside(&s, 2 * AT, 2 * MIB, T_DATA, 6); /* one more in each step: all of them, and not the old ones */
+	check_at_peak(&s, MODEL_OTHER, 12 * MIB);
+}
+
+/* saved = parameter.data.clone(); …; parameter.data = saved */
+static void a_copy_that_takes_the_place_of_a_parameter_is_one(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	define_loop(&s);
+	on(&s, MAIN);
+	block(&s, AT, 4 * MIB, T_INIT);
+	train_once(&s, true);
+	block(&s, 2 * AT, 4 * MIB, T_CLONE);
+	train_once(&s, false);
+	train_once(&s, false);
+	take_back(&s, AT, T_DATA);
+	model_finish(s.m);
+	check_at_peak(&s, MODEL_PARAMETERS, 8 * MIB);
+}
+
 static void check_mark(const char *file, const char *function, enum mark expected)
 {
 	uint32_t flags;
@@ -156,6 +224,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_of_a_training_loop_get_their_categories),
+		cmocka_unit_test(what_the_program_keeps_is_told_apart),
+		cmocka_unit_test(a_copy_that_takes_the_place_of_a_parameter_is_one),
 		cmocka_unit_test(frames_are_known_by_the_end_of_their_path),
 		cmocka_unit_test(operators_are_known_by_their_mangled_names),
 	};

@@ -1,0 +1,214 @@
+/* The rules: what a block turns out to have been when it is taken back, by whom, and how long it lived.
+ * Must never walk blocks without a bound. */
+#include "model/model_private.h"
+
+#define CLONES_LOOKED_AT 64
+
+static enum label freed_young(const struct model *m, const struct block *block, const struct loop *loop)
+{
+	const struct block_facts *own = &block->facts;
+	if (own->is_no_grad && m->attribution->has_trained && loop->calls - own->calls >= 4)
+		return LABEL_NO_GRAD;
+	if (own->label == LABEL_COPY && loop->calls > own->calls)
+		return LABEL_COPY;
+	return loop->calls > own->calls && own->context == MARK_FORWARD ? LABEL_FREED_LATER : LABEL_TEMPORARY;
+}
+
+static enum label freed_forward(const struct model *m, const struct block *block,
+				const struct moment_facts *facts)
+{
+	const struct block_facts *own = &block->facts;
+	const struct loop *loop = &m->attribution->loops[own->loop];
+	uint64_t age = block_age(m, block);
+	if (facts->is_backward)
+		return LABEL_ACTIVATION;
+	if (!age)
+		return freed_young(m, block, loop);
+	if (age > loop_age_of_kept(loop) && context_is_users(own->context))
+		return LABEL_KEPT;
+	if (own->is_no_grad && age > loop_backwards_a_step(loop) + 1)
+		return LABEL_NO_GRAD;
+	return own->is_clone ? LABEL_COPY : LABEL_HELD;
+}
+
+static bool may_inherit(const struct model *m, const struct block *heir)
+{
+	uint8_t kind = heir->facts.kind;
+	if (heir->facts.is_copied_to || block_age(m, heir) > 1)
+		return false;
+	return kind == KIND_FORWARD || kind == KIND_DATA || kind == KIND_INPUT || kind == KIND_STEP;
+}
+
+/* The newest copy that the program made of a parameter of that size. */
+static struct block *clone_of(const struct loop *loop, uint64_t bytes)
+{
+	unsigned looks = CLONES_LOOKED_AT;
+	struct block *block = loop->clones.last;
+	while (block && block->bytes != bytes)
+		block = --looks ? block->facts.before : NULL;
+	return block;
+}
+
+static struct block *heir_of(struct model *m, const struct block *block, const struct size_entry *size,
+			     uint8_t context)
+{
+	bool is_users_swap = context == MARK_USER && m->attribution->has_trained;
+	if (!is_users_swap && context != MARK_FORWARD && context != MARK_OPTIMIZER)
+		return NULL;
+	if (size->newest && may_inherit(m, size->newest))
+		return size->newest;
+	if (context == MARK_FORWARD || !m->attribution->has_trained)
+		return NULL;
+	return clone_of(&m->attribution->loops[block->facts.loop], block->bytes);
+}
+
+/* `parameter.data = …`: the newest block of its size takes its place, or a copy made before. */
+static void pass_on(struct model *m, struct block *block, const struct moment_facts *facts)
+{
+	struct size_entry *size = size_get(m, block->bytes);
+	size->parameters--;
+	struct block *heir = heir_of(m, block, size, facts->marks->context);
+	if (!heir)
+		return;
+	list_remove(heir);
+	heir->facts.kind = KIND_PARAMETER;
+	size->parameters++;
+	if (size->newest == heir)
+		size->newest = NULL;
+	relabel(m, heir, LABEL_PARAMETER);
+}
+
+static enum label freed_parameter(struct model *m, struct block *block, const struct moment_facts *facts)
+{
+	uint8_t context = facts->marks->context;
+	pass_on(m, block, facts);
+	bool is_scratch = context == MARK_LOAD || context == MARK_INIT || context == MARK_USER_INIT ||
+			  (block->facts.context == MARK_USER_INIT && !block_age(m, block));
+	return is_scratch ? LABEL_TEMPORARY : (enum label)block->facts.label;
+}
+
+/* By a hook of Python's on the engine thread: an optimizer that steps inside backward. */
+static bool is_freed_by_hook(const struct moment_facts *facts)
+{
+	uint32_t flags = facts->marks->flags;
+	uint8_t context = facts->marks->context;
+	if (!facts->is_engine || !(flags & MARK_IS_PYTHON))
+		return false;
+	return facts_have(facts, MARK_OPTIMIZER) || flags & MARK_ZERO_GRAD ||
+	       (flags & MARK_USER_BASE && !facts_have(facts, MARK_FUNCTION) && context != MARK_FORWARD &&
+		context != MARK_BACKWARD);
+}
+
+static enum label freed_backward(struct model *m, struct block *block, const struct moment_facts *facts)
+{
+	const struct loop *loop = &m->attribution->loops[block->facts.loop];
+	bool is_by_engine = facts->is_engine && !(facts->marks->flags & MARK_IS_PYTHON);
+	if (!block_age(m, block) && loop->in_backward) {
+		if (is_freed_by_hook(facts))
+			return LABEL_GRADIENT;
+		return block->facts.context == MARK_COMMUNICATION ? LABEL_COMMUNICATION :
+								    LABEL_PASS_TEMPORARY;
+	}
+	if (block->facts.label == LABEL_GRADIENT)
+		size_get(m, block->bytes)->gradients--;
+	if (is_by_engine)
+		return loop->in_backward ? LABEL_ACTIVATION : LABEL_PASS_TEMPORARY;
+	return (enum label)block->facts.label;
+}
+
+static enum label freed_step(const struct model *m, const struct block *block, const struct event *e,
+			     const struct moment_facts *facts)
+{
+	const struct stepper *stepper = m->threads[e->thread].stepper;
+	const struct loop *loop = &m->attribution->loops[block->facts.loop];
+	if (facts->is_engine && !(facts->marks->flags & MARK_IS_PYTHON))
+		return LABEL_ACTIVATION; /* the forward of a closure */
+	if (!loop->steps && stepper && stepper->is_stepping)
+		return LABEL_STEP_TEMPORARY;
+	return block->facts.label == LABEL_STEPPING ? LABEL_STEP_TEMPORARY : (enum label)block->facts.label;
+}
+
+/* `parameter.grad = zeros_like(parameter)`: taken by zero_grad(), or gone before another backward. */
+static bool is_gradient_by_hand(struct model *m, const struct block *block, const struct moment_facts *facts)
+{
+	const struct block_facts *own = &block->facts;
+	const struct size_entry *size = size_find(m, block->bytes);
+	if (own->is_copied_to)
+		return false;
+	return facts->marks->flags & MARK_ZERO_GRAD ||
+	       (own->kind == KIND_INPUT && own->is_zeros && !own->is_early && !block_age(m, block) &&
+		block->bytes >= SIGNIFICANT_BYTES && size && size->parameters > 0);
+}
+
+/* By the module that runs again, or by the Function that ran it: the graph did not hold it. */
+static bool is_freed_by_recomputing(const struct moment_facts *facts)
+{
+	uint8_t context = facts->marks->context;
+	return facts->is_backward && (context == MARK_FORWARD || context == MARK_FUNCTION);
+}
+
+static enum label freed_as(struct model *m, struct block *block, const struct event *e,
+			   const struct moment_facts *facts)
+{
+	const struct block_facts *own = &block->facts;
+	bool is_by_engine = facts->is_engine && !(facts->marks->flags & MARK_IS_PYTHON);
+	switch (own->kind) {
+	case KIND_FORWARD:
+	case KIND_DATA:
+	case KIND_INPUT:
+		if (is_gradient_by_hand(m, block, facts)) {
+			count_gradient(m, block->bytes);
+			return LABEL_GRADIENT;
+		}
+		if (!is_by_engine && is_made_to_keep(m, block))
+			return LABEL_KEPT;
+		if (own->kind != KIND_INPUT)
+			return freed_forward(m, block, facts);
+		return is_by_engine && !own->is_copied_to && !own->is_factory ? LABEL_ACTIVATION :
+										(enum label)own->label;
+	case KIND_RECOMPUTED:
+		return is_freed_by_recomputing(facts) ? LABEL_PASS_TEMPORARY : LABEL_RECOMPUTED;
+	case KIND_PARAMETER:
+		return freed_parameter(m, block, facts);
+	case KIND_LOADED:
+		return block_age(m, block) ? (enum label)own->label : LABEL_TEMPORARY;
+	case KIND_STEP:
+		return freed_step(m, block, e, facts);
+	case KIND_BACKWARD:
+		return freed_backward(m, block, facts);
+	default:
+		return (enum label)own->label;
+	}
+}
+
+/* A graph that is dropped without a backward held activations; until it is known what became of it,
+ * those of its blocks that went count as temporary. */
+static void leave_call(struct model *m, struct block *block, const struct event *e, bool by_backward)
+{
+	struct call *call = block->facts.call;
+	if (!call)
+		return;
+	call->is_used |= by_backward;
+	if (call->is_used)
+		tombstones_settle(m, &call->tombstones, LABEL_COUNT);
+	else if (block->facts.label == LABEL_TEMPORARY || block->facts.label == LABEL_FREED_LATER)
+		tombstone_add(m, &call->tombstones, block, e->sequence);
+	if (--call->left)
+		return;
+	tombstones_settle(m, &call->tombstones, call->is_used ? LABEL_COUNT : LABEL_DROPPED);
+	arena_free(m->arena, call, sizeof *call);
+}
+
+void classify_free(struct model *m, struct block *block, const struct event *e,
+		   const struct moment_facts *facts)
+{
+	list_remove(block);
+	struct size_entry *size = size_find(m, block->bytes);
+	if (size && size->newest == block)
+		size->newest = NULL;
+	relabel(m, block, freed_as(m, block, e, facts));
+	leave_call(m, block, e, facts->is_backward);
+	struct model_observer *observer = m->attribution->observer;
+	if (observer)
+		observer->freed(observer, block->facts.born, e->sequence);
+}
