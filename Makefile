@@ -263,7 +263,7 @@ demo: all ## Train a small GPT under memtrace, then run out of memory, on a GPU 
 	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh demo
 	$(Q)scripts/run-demo.sh '$(O)'
 
-bench: all $(benches) ## Measure the costs that README.md promises
+bench: all $(benches) $(B)/tests/programs/training ## Measure the costs that README.md promises
 	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh demo
 	$(Q)scripts/run-bench.sh '$(O)'
 

@@ -39,6 +39,7 @@ PREFIXES = [
     ("nvJitLink", "libnvJitLink"),
     ("__nvJitLink", "libnvJitLink"),
     ("nvml", "libnvidia-ml"),
+    ("nvtx", "libnvToolsExt"),
 ]
 DRIVER_NAME = re.compile(r"^cu[A-Z]")  # cuMemAlloc is the driver's, cublasCreate is not
 TABLE_LINE = re.compile(r"^(?P<name>\w+)(?:\s+(?P<node>[^\s=#]+))?")

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 
 /* PyTorch refuses a library older than the one it was compiled with: 9.10 (2.8), 9.26 (2.15). */
+#ifndef CUDNN_VERSION_NUMBER
 #define CUDNN_VERSION_NUMBER 92600
+#endif
 
 struct cudnn_handle {
 	void *stream;

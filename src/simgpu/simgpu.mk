@@ -73,6 +73,8 @@ $(eval $(call sim_library,libcublas.so.12,cublas.c sim_driver.c,15,-DSIM_CUDA_MA
 $(eval $(call sim_library,libcublasLt.so.13,cublaslt.c,15,-DSIM_CUDA_MAJOR=13))
 $(eval $(call sim_library,libcublasLt.so.12,cublaslt.c,15,-DSIM_CUDA_MAJOR=12))
 $(eval $(call sim_library,libcudnn.so.9,$(SIMGPU_CUDNN),3000))
+$(eval $(call sim_library,libcudnn.so.8,$(SIMGPU_CUDNN),9,-DCUDNN_VERSION_NUMBER=8907))
+$(eval $(call sim_library,libnvToolsExt.so.1,nvtx.c,1))
 $(eval $(call sim_library,libnccl.so.2,$(SIMGPU_NCCL),5,$(SIMGPU_CUDA13)))
 SIMGPU_CUPTI := cupti.c cupti_activity.c cupti_buffers.c sim_driver.c
 $(eval $(call sim_library,libcupti.so.13,$(SIMGPU_CUPTI),27,$(SIMGPU_CUDA13)))

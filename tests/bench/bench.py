@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/bench/bench.py [PART...]
 
-Parts: events start memory dump training disk; all of them if none is named.
+Parts: events start memory dump training disk fit; all of them if none is named.
 
 BENCH=short takes a quick look, with fewer rounds. MEMTRACE_BUILD is the folder of the build.
 Every figure is the median of rounds; what is compared takes turns within a round, so that whatever
@@ -17,6 +17,7 @@ import time
 
 import events
 import figures
+import fitting
 import torch_loop
 import traces
 
@@ -27,6 +28,7 @@ PARTS = {
     "dump": events.flood,
     "training": torch_loop.against_pytorch,
     "disk": traces.from_training,
+    "fit": fitting.searches,
 }
 
 
