@@ -118,7 +118,8 @@ remember = $(shell mkdir -p $(dir $(1)) && echo '$(2)' | cmp -s - $(1) || echo '
 flags_file := $(B)/obj/flags
 parts_file := $(B)/obj/parts
 ifneq ($(want_config),)
-$(call remember,$(flags_file),$(CC) $(filter-out -Werror,$(cflags)) $(cppflags))
+# Without the build folder's own name: `make O=$$PWD/build install` is to rebuild nothing.
+$(call remember,$(flags_file),$(CC) $(filter-out -Werror,$(cflags)) $(filter-out -I$(gen),$(cppflags)))
 $(call remember,$(parts_file),$(call sources,hooks $(test_parts)))
 endif
 
@@ -160,7 +161,8 @@ $(map): src/hooks/exports.map.in | $(gen)/
 
 $(tool): $(call objects,$(tool_parts)) $(card_objects) $(parts_file)
 	$(call say,LINK,$@)
-	$(Q)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(zstd) -ldw -lelf -lm -ldl -lpthread
+	$(Q)$(CC) -o $@.tmp $(filter %.o,$^) $(ldflags) $(zstd) -ldw -lelf -lm -ldl -lpthread
+	$(Q)mv $@.tmp $@ # never in place: it may be running
 
 $(testlib): $(call objects,$(test_parts)) $(card_objects) $(parts_file)
 	$(call say,AR,$@)
