@@ -7,13 +7,16 @@
 #include "cli/names.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/snapshot.h"
 #include "report/json.h"
 #include "report/verdict.h"
 
-enum { OPTION_JSON, OPTION_LINES, OPTION_DEBUGINFOD };
+enum { OPTION_JSON, OPTION_PICKLE, OPTION_OOM, OPTION_LINES, OPTION_DEBUGINFOD };
 
 static const struct option_row options[] = {
 	[OPTION_JSON] = {"json", NULL, "one JSON object a trace"},
+	[OPTION_PICKLE] = {"pickle", "FILE", "writes PyTorch's segments then, and the events before, for its memory_viz"},
+	[OPTION_OOM] = {"oom", "N", "the N-th OOM's; else the first's"},
 	[OPTION_LINES] = OPTION_ROW_LINES,
 	[OPTION_DEBUGINFOD] = OPTION_ROW_DEBUGINFOD,
 	{0},
@@ -21,6 +24,8 @@ static const struct option_row options[] = {
 
 struct choice {
 	bool json, lines, debuginfod;
+	const char *pickle;
+	uint64_t number; /* from 1 */
 };
 
 static void print_json(struct text *out, const struct loaded *loaded)
@@ -65,6 +70,19 @@ static void print_text(struct text *out, const struct loaded *loaded)
 	print_findings(out, loaded);
 }
 
+static int write_pickle(const struct loaded *loaded, const struct choice *choice)
+{
+	size_t count = model_oom_count(loaded->model);
+	if (choice->number <= count)
+		return snapshot_save(loaded, (size_t)choice->number - 1, choice->pickle);
+	if (count)
+		tell("%s: the last OOM that is kept is number %zu: %s is not written", loaded->facts.trace_path, count,
+		     choice->pickle);
+	else
+		tell("%s: memory did not run out: %s is not written", loaded->facts.trace_path, choice->pickle);
+	return count ? STATUS_UNREADABLE : STATUS_YES;
+}
+
 static int oom(const char *path, const void *context)
 {
 	const struct choice *choice = context;
@@ -87,6 +105,8 @@ static int oom(const char *path, const void *context)
 		output_write_report(&out);
 	text_release(&out);
 	status = model_oom_count(loaded.model) ? STATUS_NO : STATUS_YES;
+	if (choice->pickle && write_pickle(&loaded, choice) == STATUS_UNREADABLE)
+		status = STATUS_UNREADABLE;
 	load_close(&loaded);
 	return status;
 }
@@ -97,7 +117,16 @@ static int run(const struct arguments *arguments)
 		.json = arguments->options[OPTION_JSON],
 		.lines = arguments->options[OPTION_LINES],
 		.debuginfod = arguments->options[OPTION_DEBUGINFOD],
+		.pickle = arguments->options[OPTION_PICKLE],
+		.number = 1,
 	};
+	const char *number = arguments->options[OPTION_OOM];
+	if (number && (!options_number(number, &choice.number) || !choice.number))
+		return options_wrong(&verb_oom, "--oom is the number of an OOM, from 1, not %s", number);
+	if (number && !choice.pickle)
+		return options_wrong(&verb_oom, "--oom goes with --pickle");
+	if (choice.pickle && arguments->operand_count > 1)
+		return options_wrong(&verb_oom, "--pickle is for one trace");
 	return load_each(arguments, oom, &choice);
 }
 

@@ -30,7 +30,7 @@ void output_restore_signals(void)
 	sigaction(SIGPIPE, &pipe_before, NULL);
 }
 
-static int write_all(int fd, const char *data, size_t bytes)
+int output_write_bytes(int fd, const char *data, size_t bytes)
 {
 	while (bytes) {
 		ssize_t written = write(fd, data, bytes);
@@ -53,7 +53,7 @@ static void fail(int error)
 
 bool output_write(struct text *text)
 {
-	int error = output_failed ? 0 : write_all(STDOUT_FILENO, text->data, text->used_bytes);
+	int error = output_failed ? 0 : output_write_bytes(STDOUT_FILENO, text->data, text->used_bytes);
 	if (error)
 		fail(-error);
 	if (text_failed(text))
@@ -117,12 +117,12 @@ void tell(const char *format, ...)
 	text_add(&line, "memtrace: ");
 	text_add_escaped_bytes(&line, words.data, words.used_bytes);
 	line.data[line.used_bytes] = '\n';
-	write_all(STDERR_FILENO, line.data, line.used_bytes + 1);
+	output_write_bytes(STDERR_FILENO, line.data, line.used_bytes + 1);
 }
 
 void output_words(struct text *text)
 {
-	write_all(STDERR_FILENO, text->data, text->used_bytes);
+	output_write_bytes(STDERR_FILENO, text->data, text->used_bytes);
 	text->used_bytes = 0;
 }
 

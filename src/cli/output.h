@@ -20,6 +20,7 @@ int output_finish(int status);
 
 /* "memtrace: …\n" to stderr. What is not printable is escaped, so that any name may be in it. */
 void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int output_write_bytes(int fd, const char *data, size_t bytes); /* all of them: 0 or -errno */
 void output_words(struct text *); /* a text to stderr as it is; empties it */
 
 bool output_is_ascii(void); /* the locale of the environment is not UTF-8 */

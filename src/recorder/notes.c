@@ -20,6 +20,7 @@
 #include "report/facts.h"
 #include "report/oom.h"
 #include "report/run_table.h"
+#include "report/snapshot.h"
 #include "report/summary.h"
 #include "trace/defs.h"
 #include "trace/proc.h"
@@ -187,6 +188,15 @@ static const char *shown_path(const char *path)
 	return !strncmp(path, here, length) && path[length] == '/' ? path + length + 1 : path;
 }
 
+static void say_unwritten(const char *path, int error)
+{
+	char buffer[512];
+	struct text line;
+	text_init_fixed(&line, buffer, sizeof buffer);
+	text_printf(&line, "cannot write %s: %s", path, errno_text(-error));
+	say(text_string(&line));
+}
+
 static void save_text(struct text *text, const char *path)
 {
 	struct sink sink;
@@ -195,26 +205,58 @@ static void save_text(struct text *text, const char *path)
 		error = sink_write(&sink, text->data, text->used_bytes, 0);
 		sink_close(&sink);
 	}
-	if (!error)
-		return;
-	char buffer[512];
-	struct text line;
-	text_init_fixed(&line, buffer, sizeof buffer);
-	text_printf(&line, "cannot write %s: %s", path, errno_text(-error));
-	say(text_string(&line));
+	if (error)
+		say_unwritten(path, error);
+}
+
+static int take_snapshot(void *sink, const void *data, size_t bytes, uint64_t offset)
+{
+	return sink_write(sink, data, bytes, offset);
+}
+
+/* False: there is none; a part of one is of no use to anybody. */
+static bool save_snapshot(const struct session *session, size_t index, const char *path)
+{
+	struct sink sink;
+	struct snapshot snapshot = { .model = session->dump.model,
+				     .defs = session->dump.defs,
+				     .index = index,
+				     .start_realtime_ns = session->writer.header->start_realtime_ns };
+	if (!model_segments_at_oom(snapshot.model, index))
+		return false;
+	int error = sink_create(&sink, path);
+	if (!error) {
+		error = snapshot_write_live(&snapshot, take_snapshot, &sink);
+		if (error && sink_is_ours(&sink))
+			unlink(path);
+		sink_close(&sink);
+	}
+	if (error)
+		say_unwritten(path, error);
+	return !error;
+}
+
+static void oom_path(char *buffer, size_t bytes, const struct session *session, size_t index, const char *kind)
+{
+	struct text text;
+	text_init_fixed(&text, buffer, bytes);
+	text_printf(&text, "%s.oom%zu.%s", session->base, index + 1, kind);
+	text_string(&text);
 }
 
 void notes_report_oom(struct session *session, size_t index)
 {
-	char trace_path[CONFIG_PATH_BYTES + 32], path[CONFIG_PATH_BYTES + 32], end[32];
+	char trace_path[CONFIG_PATH_BYTES + 32], path[CONFIG_PATH_BYTES + 32];
+	char snapshot_path[CONFIG_PATH_BYTES + 32];
 	struct summary_facts facts;
-	struct text text, number;
-	text_init_fixed(&number, end, sizeof end);
-	text_printf(&number, ".oom%zu.txt", index + 1);
-	path_with(path, sizeof path, session->base, text_string(&number));
+	struct text text;
+	oom_path(path, sizeof path, session, index, "txt");
+	oom_path(snapshot_path, sizeof snapshot_path, session, index, "pickle");
 	path_with(trace_path, sizeof trace_path, session->base, ".mtrace");
 	name_stacks(session);
 	report_facts(session, &facts, shown_path(trace_path));
+	if (save_snapshot(session, index, snapshot_path))
+		facts.snapshot_path = shown_path(snapshot_path);
 	text_init(&text);
 	oom_print(&text, session->dump.model, session->dump.defs, &facts, index);
 	save_text(&text, path);

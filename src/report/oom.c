@@ -93,6 +93,15 @@ static void add_figures(struct text *out, const struct model_oom *oom)
 	add_others(out, oom, is_pytorch);
 }
 
+static void add_snapshot(struct text *out, const struct summary_facts *facts)
+{
+	if (!facts->snapshot_path)
+		return;
+	text_add(out, "Snapshot: ");
+	text_add_escaped(out, facts->snapshot_path);
+	text_add(out, " (opens in PyTorch's memory_viz)\n");
+}
+
 void oom_print_head(struct text *out, const struct model *model, const struct defs *defs,
 		    const struct summary_facts *facts, size_t index, const char *report_path)
 {
@@ -111,6 +120,7 @@ void oom_print_head(struct text *out, const struct model *model, const struct de
 		text_add(out, "\nWhat was live then: ");
 		text_add_escaped(out, report_path);
 		text_add_char(out, '\n');
+		add_snapshot(out, facts);
 	}
 }
 
@@ -126,6 +136,7 @@ void oom_print(struct text *out, const struct model *model, const struct defs *d
 	sites_print(out, defs, &sites, &style);
 	text_add_char(out, '\n');
 	summary_add_gaps(out, model, defs, facts);
+	add_snapshot(out, facts);
 	summary_add_trace(out, facts);
 	summary_add_next(out, "oom", facts);
 	sites_release(&sites);
