@@ -9,7 +9,7 @@
 #include "model/owner_name.h"
 #include "model/save_private.h"
 
-#define STATE_VERSION 2
+#define STATE_VERSION 3
 #define STATE_END     0x5a
 
 bool save_has_item(struct archive *a, bool has_item)
@@ -39,6 +39,9 @@ static const struct field totals_fields[] = {
 	FIELD(struct model_totals, live_regions),
 	FIELD_END,
 };
+
+SAVED_SIZE(model_totals, 80);
+SAVED_SIZE(model, 2264);
 
 /* Numbers whose meaning is not written beside them: those of another version are not guessed at. */
 static void save_version(struct archive *a)

@@ -32,6 +32,10 @@ static const struct field tombstone_fields[] = {
 	FIELD_END,
 };
 
+SAVED_SIZE(block, 152);
+SAVED_SIZE(tombstone, 32);
+SAVED_SIZE(call, 16);
+
 struct calls { /* by number, from 1 */
 	struct call **list;
 	uint32_t count, capacity;

@@ -121,6 +121,39 @@ static const struct field suspect_fields[] = {
 	FIELD(struct suspect, deadline), FIELD_BOOL(struct suspect, is_async), FIELD_END,
 };
 
+static const struct field window_fields[] = {
+	FIELD(struct trend_window, begin), FIELD(struct trend_window, least_bytes),
+	FIELD(struct trend_window, allocations), FIELD(struct trend_window, frees), FIELD_END,
+};
+
+static const struct field series_fields[] = {
+	FIELD_BELOW(struct trend_series, count, TREND_WINDOWS), FIELD(struct trend_series, stride),
+	FIELD(struct trend_series, periods), FIELD(struct trend_series, total_periods), FIELD_END,
+};
+
+static const struct field work_fields[] = {
+	FIELD(struct work, steps), FIELD(struct work, backwards), FIELD(struct work, call_begin),
+	FIELD_BOOL(struct work, has_trained), FIELD_END,
+};
+
+SAVED_SIZE(meter, 40);
+SAVED_SIZE(model_peak, 96);
+SAVED_SIZE(share, 56);
+SAVED_SIZE(composition, 504);
+SAVED_SIZE(snapshot, 48);
+SAVED_SIZE(snapshot_row, 16);
+SAVED_SIZE(pool_reads, 40);
+SAVED_SIZE(owner_bytes, 56);
+SAVED_SIZE(spread, 24);
+SAVED_SIZE(device_figures, 192);
+SAVED_SIZE(device, 6272);
+SAVED_SIZE(model_oom, 128);
+SAVED_SIZE(suspect, 240);
+SAVED_SIZE(trend_window, 32);
+SAVED_SIZE(trend_series, 1592);
+SAVED_SIZE(trend, 3192);
+SAVED_SIZE(work, 32);
+
 /* ---------- compositions ---------- */
 
 static void save_composition(struct model *m, struct archive *a, struct composition *c)
@@ -169,6 +202,36 @@ static void save_snapshot(struct model *m, struct archive *a, struct device *d, 
 	save_snapshot_rows(m, a, is_allocated ? &d->allocated : &d->whole, snapshot);
 }
 
+/* ---------- trends ---------- */
+
+static void save_series(struct archive *a, struct trend_series *series)
+{
+	archive_fields(a, series, series_fields);
+	archive_fields(a, &series->open, window_fields);
+	for (uint32_t i = 0; i < series->count; i++)
+		archive_fields(a, &series->windows[i], window_fields);
+}
+
+static void save_trend(struct archive *a, struct trend *trend)
+{
+	save_series(a, &trend->steps);
+	save_series(a, &trend->events);
+	archive_number(a, &trend->event_count);
+}
+
+/* As it was at a moment; NULL: there is none. */
+static void save_trend_then(struct model *m, struct archive *a, struct trend **trend)
+{
+	if (!save_has_item(a, *trend != NULL))
+		return;
+	if (a->is_loading)
+		*trend = save_new(m, a, sizeof **trend);
+	if (*trend)
+		save_trend(a, *trend);
+}
+
+/* ---------- failures ---------- */
+
 void save_suspect(struct model *m, struct archive *a, struct suspect **suspect)
 {
 	if (!save_has_item(a, *suspect != NULL))
@@ -185,6 +248,8 @@ void save_suspect(struct model *m, struct archive *a, struct suspect **suspect)
 	}
 	save_snapshot(m, a, d, &s->stacks);
 	save_map(a, &s->map);
+	save_trend_then(m, a, &s->trend);
+	archive_fields(a, &s->work, work_fields);
 	*suspect = s;
 }
 
@@ -226,6 +291,9 @@ static void save_device(struct model *m, struct archive *a, struct device *d)
 	save_untracked(m, a, &d->untracked);
 	struct segment_map *now = NULL; /* made when it is asked for */
 	save_map(a, m->is_frozen ? &d->frozen_map : &now);
+	save_trend(a, &d->trend);
+	save_trend_then(m, a, &d->frozen_trend);
+	archive_fields(a, &d->frozen_work, work_fields);
 }
 
 void save_devices(struct model *m, struct archive *a)

@@ -68,6 +68,17 @@ static const struct field undo_fields[] = {
 	FIELD_END,
 };
 
+SAVED_SIZE(memory, 48);
+SAVED_SIZE(span, 24);
+SAVED_SIZE(region, 88);
+SAVED_SIZE(mapping, 72);
+SAVED_SIZE(handle, 160);
+SAVED_SIZE(pool, 72);
+SAVED_SIZE(graph_node, 24);
+SAVED_SIZE(undo, 72);
+SAVED_SIZE(regions, 160);
+SAVED_SIZE(handles, 72);
+
 /* ---------- memory ---------- */
 
 /* Whether it may still turn out not to be what made the peak. */

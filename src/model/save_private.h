@@ -8,6 +8,12 @@
 
 enum { BOUND_STACKS, BOUND_THREADS, BOUND_OWNERS }; /* of archive.bounds */
 
+/* Beside the table of a struct: whoever gives it a field is told here. (A field that fits into padding is not.) */
+#define SAVED_SIZE(name, bytes)                                                                        \
+	_Static_assert(sizeof(struct name) == (bytes),                                                 \
+		       "struct " #name " has changed: save and load its new field here (unless it can " \
+		       "be worked out again), count STATE_VERSION up, and put the new size here")
+
 #define STACK_OF(type, name) FIELD_BELOW(type, name, ARCHIVE_KNOWN(BOUND_STACKS))
 
 /* True while another item follows: `has_item` when saving. */

@@ -81,6 +81,15 @@ static const struct field seen_fields[] = {
 	FIELD_BELOW(struct seen, space, MEMTRACE_SPACE_COUNT), FIELD_END,
 };
 
+SAVED_SIZE(segment, 64);
+SAVED_SIZE(segment_block, 48);
+SAVED_SIZE(segment_map, 48);
+SAVED_SIZE(untracked, 968);
+SAVED_SIZE(model_jump, 56);
+SAVED_SIZE(causes, 16);
+SAVED_SIZE(witness, 56);
+SAVED_SIZE(seen, 96);
+
 /* ---------- maps ---------- */
 
 /* Rows of a map, in its own arena; the list grows as they come. */

@@ -57,6 +57,7 @@ static const struct field record_fields[] = {
 static const struct field loop_fields[] = {
 	FIELD(struct loop, main),
 	FIELD(struct loop, last),
+	FIELD(struct loop, call_begin),
 	FIELD(struct loop, devices),
 	FIELD_BOOL(struct loop, is_used),
 	FIELD_BOOL(struct loop, trains),
@@ -90,6 +91,7 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, parameters),
 	FIELD(struct size_entry, gradients),
 	FIELD(struct size_entry, states),
+	FIELD(struct size_entry, parameters_most),
 	FIELD(struct size_entry, gradients_most),
 	FIELD(struct size_entry, counted),
 	FIELD(struct size_entry, predicted),
@@ -97,6 +99,15 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, keeper),
 	FIELD_END,
 };
+
+SAVED_SIZE(trial, 80);
+SAVED_SIZE(thread, 192);
+SAVED_SIZE(stepper, 24);
+SAVED_SIZE(step_moment, 256);
+SAVED_SIZE(step_record, 848);
+SAVED_SIZE(loop, 704);
+SAVED_SIZE(attribution, 5832);
+SAVED_SIZE(size_entry, 56);
 
 /* ---------- steps ---------- */
 

@@ -1,6 +1,8 @@
 /* attribution: a training loop by hand, and what each block turns out to have been. */
 #include "test_model_kit.h"
 
+#include "model/model_private.h"
+#include "model_state.h"
 #include "trace/marks.h"
 
 enum { T_INIT = STACKS_END, T_DATA, T_FORWARD, T_BACKWARD_CALL, T_NONE, T_STEP, T_STEP_STATE, T_ZERO,
@@ -62,13 +64,31 @@ static void define_loop(struct scene *s)
 	assert_int_equal(defs_add(s->defs, r.data, r.used_bytes, NULL), 0);
 }
 
+static uint64_t cut_at; /* after this event a scene is saved and goes on from what is loaded; 0: never */
+
+static void cut(struct scene *s)
+{
+	struct state state;
+	int error;
+	if (!cut_at || s->sequence < cut_at)
+		return;
+	cut_at = 0;
+	assert_int_equal(state_save(&state, s->m), 0);
+	model_release(s->m);
+	s->m = state_load(&state, s->defs, 512, &error);
+	assert_int_equal(error, 0);
+	free(state.bytes);
+}
+
 static void on(struct scene *s, uint32_t thread)
 {
+	cut(s);
 	s->next.thread = thread;
 }
 
 static void take_back(struct scene *s, uint64_t address, uint32_t stack)
 {
+	cut(s);
 	put(s, MEMTRACE_BLOCK_FREE, MEMTRACE_SPACE_BLOCK, address, 0, 0, stack);
 }
 
@@ -84,6 +104,7 @@ static void train_once(struct scene *s, bool first)
 	block(s, AT + 1 * MIB * 100, 1 * MIB, T_DATA);
 	put(s, MEMTRACE_COPY, MEMTRACE_SPACE_NONE, AT + 1 * MIB * 100, 1 * MIB, 0, 0);
 	block(s, AT + 2 * MIB * 100, 8 * MIB, T_FORWARD);
+	cut(s);
 	block(s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
 	on(s, ENGINE);
 	block(s, AT + 4 * MIB * 100, 4 * MIB, T_NONE);
@@ -192,6 +213,108 @@ static void a_copy_that_takes_the_place_of_a_parameter_is_one(void **state)
 	check_at_peak(&s, MODEL_PARAMETERS, 8 * MIB);
 }
 
+/* ---------- a run that is cut in two ---------- */
+
+static void train_and_leak(struct scene *s, uint64_t cut_after)
+{
+	scene_open(s);
+	define_loop(s);
+	on(s, MAIN);
+	block(s, AT, 4 * MIB, T_INIT);
+	for (uint64_t i = 0; i < 12; i++) {
+		cut_at = i == 9 ? cut_after : cut_at;
+		train_once(s, i == 0);
+		block(s, AT + (20 + i) * MIB * 100, MIB, T_DATA);
+	}
+	put(s, MEMTRACE_BLOCK_OOM, MEMTRACE_SPACE_BLOCK, 0, 100 * MIB, 0, T_FORWARD);
+}
+
+static void compare_sizes(struct model *whole, struct model *cut)
+{
+	for (uint32_t i = 0; i < whole->attribution->sizes.capacity; i++) {
+		const struct size_entry *a = &whole->attribution->sizes.entries[i];
+		if (!a->bytes)
+			continue;
+		const struct size_entry *b = size_find(cut, a->bytes);
+		assert_non_null(b);
+		assert_memory_equal(a, b, offsetof(struct size_entry, newest));
+	}
+}
+
+static void compare_loops(const struct loop *a, const struct loop *b)
+{
+	assert_memory_equal(a, b, offsetof(struct loop, call));
+	for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
+		assert_int_equal(!a->open[slot], !b->open[slot]);
+		if (a->open[slot])
+			assert_memory_equal(a->open[slot], b->open[slot], sizeof(struct step_record));
+	}
+}
+
+static void compare_attribution(struct model *whole, struct model *cut)
+{
+	const struct attribution *a = whole->attribution, *b = cut->attribution;
+	for (unsigned i = 0; i < LOOPS_MAX; i++)
+		compare_loops(&a->loops[i], &b->loops[i]);
+	assert_int_equal(a->steps.count, b->steps.count);
+	for (uint64_t i = 0; step_kept(whole, i); i++)
+		assert_memory_equal(step_kept(whole, i), step_kept(cut, i), sizeof(struct step_record));
+	assert_int_equal(a->stamp, b->stamp);
+	assert_int_equal(a->backwards, b->backwards);
+	assert_int_equal(a->forwards, b->forwards);
+	assert_int_equal(a->step_count, b->step_count);
+	assert_memory_equal(a->loop_of_slot, b->loop_of_slot, sizeof a->loop_of_slot);
+	compare_sizes(whole, cut);
+}
+
+static void compare_ooms(const struct suspect *a, const struct suspect *b)
+{
+	assert_memory_equal(&a->oom, &b->oom, sizeof a->oom);
+	assert_memory_equal(a->trend, b->trend, sizeof *a->trend);
+	assert_memory_equal(&a->work, &b->work, sizeof a->work);
+}
+
+/* Beyond the answers: also what later events build on. */
+static void a_cut_loses_nothing_of_a_training_loop(void **state)
+{
+	struct scene whole, cut_one;
+	(void)state;
+	train_and_leak(&whole, 0);
+	const struct device *a = find_device(whole.m, 0);
+	assert_in_range(a->trend.steps.count, 5, TREND_WINDOWS - 1);
+	for (uint64_t after = 1; after < whole.sequence; after++) {
+		train_and_leak(&cut_one, after);
+		cut_at = cut_one.sequence;
+		cut(&cut_one); /* once more, of a run that has run out of memory */
+		const struct device *b = find_device(cut_one.m, 0);
+		assert_memory_equal(&a->trend, &b->trend, sizeof a->trend);
+		compare_attribution(whole.m, cut_one.m);
+		assert_int_equal(model_oom_count(cut_one.m), 1);
+		compare_ooms(whole.m->ooms[0], cut_one.m->ooms[0]);
+		scene_close(&cut_one);
+	}
+	scene_close(&whole);
+}
+
+static void what_was_frozen_is_saved(void **state)
+{
+	struct scene s;
+	(void)state;
+	train_and_leak(&s, 0);
+	s.next.flags = MEMTRACE_AT_EXIT;
+	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, 0);
+	struct device *d = find_device(s.m, 0);
+	struct trend trend = *d->frozen_trend;
+	struct work work = d->frozen_work;
+	assert_int_equal(work.steps, 12);
+	cut_at = s.sequence;
+	cut(&s);
+	d = find_device(s.m, 0);
+	assert_memory_equal(&trend, d->frozen_trend, sizeof trend);
+	assert_memory_equal(&work, &d->frozen_work, sizeof work);
+	scene_close(&s);
+}
+
 static void check_mark(const char *file, const char *function, enum mark expected)
 {
 	uint32_t flags;
@@ -226,6 +349,8 @@ int main(void)
 		cmocka_unit_test(blocks_of_a_training_loop_get_their_categories),
 		cmocka_unit_test(what_the_program_keeps_is_told_apart),
 		cmocka_unit_test(a_copy_that_takes_the_place_of_a_parameter_is_one),
+		cmocka_unit_test(a_cut_loses_nothing_of_a_training_loop),
+		cmocka_unit_test(what_was_frozen_is_saved),
 		cmocka_unit_test(frames_are_known_by_the_end_of_their_path),
 		cmocka_unit_test(operators_are_known_by_their_mangled_names),
 	};

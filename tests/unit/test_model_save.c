@@ -2,6 +2,7 @@
  * events of test_model_random.c do not reach: a failure under suspicion, an OOM, work on a model. */
 #include <stdio.h>
 
+#include "model/verdict.h"
 #include "model_state.h"
 #include "test_model_kit.h"
 
@@ -101,6 +102,10 @@ static void use(struct model *m)
 		model_shares_at_oom(m, i, rows, 8);
 	for (size_t i = 0; model_step(m, i, &step); i++)
 		continue;
+	struct verdict verdicts[4];
+	for (size_t i = 0; i < model_oom_count(m); i++)
+		model_verdict(m, i, verdicts);
+	model_findings(m, verdicts, 4);
 }
 
 static void damage(struct state *state)
