@@ -34,6 +34,7 @@ OPERATIONS = set(
     " MEMOIZE BINPUT LONG_BINPUT BINGET LONG_BINGET".split()
 )
 BLOCK_OOM = 11
+SEGMENT = 0x7F0000000000
 
 
 def memory_viz(torch):
@@ -177,22 +178,39 @@ def test_categories_and_lines_are_in_it(one_run):
         assert any(f["filename"].endswith("adam.py") and f["line"] for f in block["frames"])
 
 
-def test_the_name_of_a_file_may_be_any_bytes(tool, tmp_path):
+def hand_snapshot(folder, file, *blocks):
+    """Of a trace with one segment, blocks of these (offset, bytes) handed out in it, and an OOM."""
     trace = HandTrace()
     trace.thread(1, "main")
     trace.device(0, "card", 1 << 30)
-    owner = trace.module("/x/libc10_cuda.so")
-    stack = trace.stack(trace.frame(b"/x/\xff\x00\n.py", 3, "f"), owner=owner)
-    trace.event(ALLOC, DEVICE, 0x7F0000000000, 2 << 20, stack)
-    trace.event(BLOCK_ALLOC, BLOCK, 0x7F0000000000, 512, stack)
+    stack = trace.stack(trace.frame(file, 3, "f"), owner=trace.module("/x/libc10_cuda.so"))
+    trace.event(ALLOC, DEVICE, SEGMENT, 2 << 20, stack)
+    for offset, size in blocks:
+        trace.event(BLOCK_ALLOC, BLOCK, SEGMENT + offset, size, stack)
     trace.event(BLOCK_OOM, BLOCK, 0, 1 << 40, stack)
-    path = tmp_path / "hand.mtrace"
-    path.write_bytes(trace.bytes())
-    memtrace("oom", path, "--pickle", tmp_path / "hand.pickle", status=1)
-    snapshot = load(tmp_path / "hand.pickle")
+    (folder / "hand.mtrace").write_bytes(trace.bytes())
+    memtrace("oom", folder / "hand.mtrace", "--pickle", folder / "hand.pickle", status=1)
+    return load(folder / "hand.pickle")
+
+
+def test_the_name_of_a_file_may_be_any_bytes(tool, tmp_path):
+    snapshot = hand_snapshot(tmp_path, b"/x/\xff\x00\n.py", (0, 512))
     (segment,) = snapshot["segments"]
     assert [b["size"] for b in segment["blocks"]] == [512, (2 << 20) - 512]
     assert "\\xff" in segment["frames"][0]["filename"]
+
+
+def test_events_that_cannot_have_led_to_it_are_left_out(tool, tmp_path):
+    """The free of the first block at an address was lost: what came before it is of no use."""
+    snapshot = hand_snapshot(tmp_path, "/x/a.py", (0, 512), (4096, 512), (4096, 1024), (8192, 512))
+    (events,) = snapshot["device_traces"]
+    assert [(e["action"], e.get("addr")) for e in events] == [
+        ("alloc", SEGMENT + 4096),
+        ("alloc", SEGMENT + 8192),
+        ("oom", None),
+    ]
+    blocks, pages = check_history(snapshot)
+    assert blocks == {SEGMENT: 512} and pages == {SEGMENT: SEGMENT + (2 << 20)}
 
 
 def test_a_name_that_is_taken_costs_one_line(library, tool, simgpu, tmp_path):
