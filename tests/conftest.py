@@ -1,6 +1,7 @@
 """What all integration tests share: the option --full, and what must have been built."""
 
 import os
+import signal
 
 import pytest
 
@@ -17,6 +18,10 @@ def pytest_configure(config):
     # In the environment, so that support.matrix() and pytest-xdist's workers see it.
     if config.getoption("--full"):
         os.environ["MEMTRACE_FULL"] = "1"
+    # What runs in the background of a script ignores these, and so would every program of a test.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE))
 
 import runner  # noqa: E402
 import support  # noqa: E402
-import traced  # noqa: E402
+import traced_blocks  # noqa: E402
 import truth_labels  # noqa: E402
 
 
@@ -64,9 +64,9 @@ def compare(name, torch, trace, true):
     report = support.report(trace)
     score = Score(name, torch, {}, 0.0, *counts(report, true), astray=0, blocks=0)
     total, wrong, gap = Counter(), Counter(), 0
-    for number, blocks in traced.blocks_of(trace).items():
+    for number, blocks in traced_blocks.blocks_of(trace).items():
         known = true.devices[number]
-        pairs, astray = traced.pair(blocks, known.blocks)
+        pairs, astray = traced_blocks.pair(blocks, known.blocks)
         score.astray += astray
         score.blocks += len(blocks)
         live = live_blocks(blocks, pairs, known)

@@ -159,7 +159,7 @@ def test_report_json_has_the_figures(tool, trace):
     assert reported["program"]["argv"] == ["/usr/bin/app", "--size=8"]
     assert reported["program"]["ended"] == "exit" and reported["program"]["status"] == 0
     assert reported["trace"]["events"] == 3 and reported["trace"]["complete"] is True
-    assert reported["steps"] == [] and reported["findings"] is None and reported["ooms"] == []
+    assert reported["steps"] == [] and reported["findings"] == [] and reported["ooms"] == []
     (device,) = reported["devices"]
     assert device["name"] == "Simulated A100" and device["total_bytes"] == 80 << 30
     assert device["allocated"]["peak_bytes"] == 8 << 20
