@@ -264,7 +264,7 @@ struct session *session_get(bool may_start)
 	case ANCHOR_READY:
 		return anchor->session;
 	case ANCHOR_OVER:
-		__atomic_fetch_add(&anchor->session->writer.live->late, 1, __ATOMIC_RELAXED);
+		writer_note_late(&anchor->session->writer);
 		return NULL;
 	case ANCHOR_OFF:
 		return NULL;

@@ -101,9 +101,30 @@ int front_copy_out(struct writer *writer)
 	return is_elsewhere(writer) ? write_head(writer, writer->header->front_path) : 0;
 }
 
+static uint64_t late_now(const struct writer *writer)
+{
+	return __atomic_load_n(&writer->live->late, __ATOMIC_SEQ_CST);
+}
+
+void writer_note_late(struct writer *writer)
+{
+	uint64_t told;
+	__atomic_fetch_add(&writer->live->late, 1, __ATOMIC_SEQ_CST);
+	if (!is_elsewhere(writer) || !__atomic_load_n(&writer->live->ended, __ATOMIC_SEQ_CST))
+		return; /* the page is the file's, or is still to be written (front_leave) */
+	do
+		told = late_now(writer);
+	while (!sink_write(&writer->sink, writer->live, sizeof *writer->live, writer->header->live_offset) &&
+	       late_now(writer) != told);
+}
+
 int front_leave(struct writer *writer)
 {
-	int error = is_elsewhere(writer) ? write_head(writer, "") : 0;
+	uint64_t told;
+	int error = 0;
+	do
+		told = late_now(writer);
+	while (is_elsewhere(writer) && !(error = write_head(writer, "")) && late_now(writer) != told);
 	if (!error && is_elsewhere(writer))
 		front_place_remove(&writer->front_sink, writer->header->front_path);
 	return error;

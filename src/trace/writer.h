@@ -90,6 +90,9 @@ void writer_add(struct writer *, const struct event *);
  * stays mapped and harmless to threads that still hold pointers into it. */
 void writer_finish(struct writer *, enum memtrace_ended how, int status, uint64_t end_time_ns);
 
+/* An event came after that: it is counted in the trace, wherever its front was. Any thread. */
+void writer_note_late(struct writer *);
+
 /* Bytes on disk. */
 uint64_t writer_file_bytes(const struct writer *);
 

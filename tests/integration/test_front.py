@@ -41,6 +41,15 @@ def test_a_file_system_without_mappings_costs_one_line_and_no_event(tmp_path, wa
     assert not fronts(tmp_path)  # the trace stands alone
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_an_event_after_the_end_is_counted_in_the_trace(tmp_path, way):
+    frees = support.PROGRAMS / "frees" / "libfrees.so"
+    run = traced.run(tmp_path, "guest", "frees", frees, **settings(tmp_path, way))
+    assert run.status == 0, run.stdout
+    _, freed, live = traced.figures(run.report)
+    assert (freed, run.report["trace"]["late"], live) in ((1, 0, 0), (0, 1, 6000))
+
+
 def killed(folder, way):
     """A program that dies when all its calls have returned."""
     run = traced.run(folder, "leave", "kill", **settings(folder, way))
