@@ -13,6 +13,7 @@
 #include "sim_account.h"
 
 #include "sim.h"
+#include "sim_card.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -70,6 +71,18 @@ static void *driver_entry(const char *name)
 	return entry;
 }
 
+/* As the driver has it when it starts, which says what is wrong with a setting. */
+static size_t memory_from_environment(void)
+{
+	const char *setting = getenv("SIMGPU_CARD");
+	struct sim_card card = {.memory_bytes = 0};
+	char why[160];
+
+	if (setting && *setting && sim_card_get(&card, setting, why, sizeof(why)) != 0)
+		card.memory_bytes = 0;
+	return sim_env_bytes("SIMGPU_MEMORY", card.memory_bytes ? card.memory_bytes : 80 * SIM_GIB);
+}
+
 static struct sim_account device_account(int device)
 {
 	__typeof__(simgpuAccount) *read = driver_entry("simgpuAccount");
@@ -78,7 +91,7 @@ static struct sim_account device_account(int device)
 	if (!read || read(device, &account) != 0)
 		account = (struct sim_account){
 			.others_bytes = sim_env_bytes("SIMGPU_OTHERS", 0),
-			.total_bytes = sim_env_bytes("SIMGPU_MEMORY", 80 * SIM_GIB),
+			.total_bytes = memory_from_environment(),
 		};
 	return account;
 }

@@ -148,3 +148,31 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path):
     assert member.take(7000) == 0
     member.end()
     assert "is no name" in (tmp_path / "stderr").read_text()
+
+
+BEFORE_CUDA = """
+import ctypes
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+memory = (ctypes.c_ulonglong * 3)()
+device = ctypes.c_void_p()
+nvml.nvmlInit_v2()
+nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
+nvml.nvmlDeviceGetMemoryInfo(device, memory)
+cuda, total = ctypes.CDLL("libcuda.so.1"), ctypes.c_size_t()
+cuda.cuInit(0)
+cuda.cuDeviceTotalMem_v2(ctypes.byref(total), 0)
+print(memory[0], total.value)
+"""
+
+
+@pytest.mark.parametrize("setting", [
+    {"SIMGPU_CARD": "a100-40"},
+    {"SIMGPU_CARD": "a100-40", "SIMGPU_MEMORY": "3GiB"},
+    {"SIMGPU_CARD": "memory = 5GiB, capability = 8.0"},
+    {},
+])
+def test_nvml_knows_the_card_before_cuda_is_started(setting):
+    env = support.environment(preload=False, **setting)
+    result = support.run([sys.executable, "-c", BEFORE_CUDA], env)
+    before, total = map(int, result.stdout.split())
+    assert before == total, result.stderr
