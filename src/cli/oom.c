@@ -3,6 +3,7 @@
 #include "report/oom.h"
 
 #include "base/version.h"
+#include "cli/cure.h"
 #include "cli/load.h"
 #include "cli/names.h"
 #include "cli/options.h"
@@ -28,14 +29,14 @@ struct choice {
 	uint64_t number; /* from 1 */
 };
 
-static void print_json(struct text *out, const struct loaded *loaded)
+static void print_json(struct text *out, const struct loaded *loaded, const struct verdict_cure *cures)
 {
 	const struct defs *defs = trace_defs(loaded->trace);
 	struct json json = {.out = out};
 	json_open(&json, NULL, '{');
 	json_string(&json, "memtrace", VERSION_TEXT);
 	json_string(&json, "path", loaded->facts.trace_path);
-	json_add_ooms(&json, loaded->model, defs);
+	json_add_ooms(&json, loaded->model, defs, cures);
 	json_add_findings(&json, loaded->model, defs);
 	json_close(&json, '}');
 	text_add_char(out, '\n');
@@ -55,11 +56,11 @@ static void print_findings(struct text *out, const struct loaded *loaded)
 		text_add(out, "No problem found.\n");
 }
 
-static void print_text(struct text *out, const struct loaded *loaded)
+static void print_text(struct text *out, const struct loaded *loaded, const struct verdict_cure *cures)
 {
 	size_t count = model_oom_count(loaded->model);
 	for (size_t i = 0; i < count; i++) {
-		oom_print(out, loaded->model, trace_defs(loaded->trace), &loaded->facts, i);
+		oom_print(out, loaded->model, trace_defs(loaded->trace), &loaded->facts, i, &cures[i]);
 		if (i + 1 < count)
 			text_add_char(out, '\n');
 	}
@@ -86,6 +87,7 @@ static int write_pickle(const struct loaded *loaded, const struct choice *choice
 static int oom(const char *path, const void *context)
 {
 	const struct choice *choice = context;
+	struct verdict_cure cures[MODEL_OOMS_MAX];
 	struct loaded loaded;
 	struct text out;
 	int status = load_trace(&loaded, path);
@@ -94,11 +96,12 @@ static int oom(const char *path, const void *context)
 	names_find(&loaded);
 	if (choice->lines)
 		names_find_lines(&loaded, choice->debuginfod);
+	cures_find(&loaded, cures);
 	text_init(&out);
 	if (choice->json)
-		print_json(&out, &loaded);
+		print_json(&out, &loaded, cures);
 	else
-		print_text(&out, &loaded);
+		print_text(&out, &loaded, cures);
 	if (choice->json)
 		output_write(&out);
 	else

@@ -39,7 +39,7 @@ static void print_full(struct text *out, const struct loaded *loaded, const stru
 			    choice->has_limit ? choice->limit : 0);
 	for (size_t i = 0; i < model_oom_count(loaded->model); i++) {
 		text_add_char(out, '\n');
-		oom_print(out, loaded->model, defs, &loaded->facts, i);
+		oom_print(out, loaded->model, defs, &loaded->facts, i, NULL);
 	}
 }
 

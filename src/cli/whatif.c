@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/recorded.h"
 #include "report/whatif.h"
 
 #define HELPERS_MAX 7
@@ -33,7 +34,7 @@ struct choice {
 	uint64_t device, memory_bytes;
 };
 
-/* ---------- the sequence ---------- */
+/* ---------- the device ---------- */
 
 static const struct model_device *choose(const struct model *model, const struct choice *choice)
 {
@@ -46,32 +47,6 @@ static const struct model_device *choose(const struct model *model, const struct
 			chosen = device;
 	}
 	return chosen;
-}
-
-/* NULL: it was said why. */
-static struct sequence *read_sequence(const struct loaded *loaded, unsigned ordinal)
-{
-	const char *path = loaded->facts.trace_path;
-	struct loaded again;
-	struct event event;
-	if (loaded->facts.given_up) {
-		tell("%s: its first %llu events were given up (MEMTRACE_MAX_TRACE), and a replay needs all", path,
-		     (unsigned long long)loaded->facts.given_up);
-		return NULL;
-	}
-	struct sequence *sequence = sequence_create(ordinal, trace_defs(loaded->trace));
-	int status = sequence ? load_open(&again, path) : STATUS_UNREADABLE;
-	while (!status && trace_next(again.trace, &event))
-		sequence_add(sequence, &event);
-	if (!status)
-		load_close(&again);
-	if (!status && !sequence_finish(sequence))
-		return sequence;
-	if (!sequence || !status)
-		tell("%s: there is no memory for it", path);
-	if (sequence)
-		sequence_release(sequence);
-	return NULL;
 }
 
 /* ---------- the settings ---------- */
@@ -219,7 +194,7 @@ static int whatif(const char *path, const void *context)
 		load_close(&loaded);
 		return STATUS_NO;
 	}
-	struct sequence *sequence = read_sequence(&loaded, device->ordinal);
+	struct sequence *sequence = recorded_sequence(&loaded, device->ordinal, true);
 	status = STATUS_UNREADABLE;
 	if (sequence) {
 		sequence->counts.has_async = device->has_async;

@@ -258,7 +258,7 @@ void notes_report_oom(struct session *session, size_t index)
 	if (save_snapshot(session, index, snapshot_path))
 		facts.snapshot_path = shown_path(snapshot_path);
 	text_init(&text);
-	oom_print(&text, session->dump.model, session->dump.defs, &facts, index);
+	oom_print(&text, session->dump.model, session->dump.defs, &facts, index, NULL);
 	save_text(&text, path);
 	text.used_bytes = 0;
 	oom_print_head(&text, session->dump.model, session->dump.defs, &facts, index, shown_path(path));

@@ -187,7 +187,7 @@ void json_print(struct text *out, const struct model *model, const struct defs *
 	json_add_devices(&json, model, defs);
 	json_add_steps(&json, model);
 	json_add_findings(&json, model, defs);
-	json_add_ooms(&json, model, defs);
+	json_add_ooms(&json, model, defs, NULL);
 	json_close(&json, '}');
 	text_add_char(out, '\n');
 }

@@ -52,8 +52,10 @@ void json_add_levers(struct json *, const struct model *, const struct defs *,
 		     const struct model_device *); /* "levers": […], those that apply first */
 
 /* json_oom.c */
+struct verdict_cure;
 #define FINDINGS_MAX 8
 void json_add_findings(struct json *, const struct model *, const struct defs *); /* "findings": […] */
-void json_add_ooms(struct json *, const struct model *, const struct defs *); /* "ooms": […] */
+/* "ooms": […]. `cures`: a row each, or NULL. */
+void json_add_ooms(struct json *, const struct model *, const struct defs *, const struct verdict_cure *cures);
 
 #endif

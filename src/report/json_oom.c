@@ -42,11 +42,11 @@ static void add_evidence(struct json *json, const struct model_oom *oom)
 }
 
 static void add_oom(struct json *json, const struct model *model, const struct defs *defs,
-		    size_t index)
+		    size_t index, const struct verdict_cure *cure)
 {
 	const struct composition of = {COMPOSITION_OOM, (unsigned)index};
 	const struct model_oom *oom = model_oom(model, index);
-	struct verdict_words words = {.defs = defs};
+	struct verdict_words words = {.defs = defs, .cure = cure};
 	struct model_categories categories;
 	struct verdict verdict;
 	model_categories_at_oom(model, index, &categories);
@@ -71,11 +71,12 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 	json_close(json, '}');
 }
 
-void json_add_ooms(struct json *json, const struct model *model, const struct defs *defs)
+void json_add_ooms(struct json *json, const struct model *model, const struct defs *defs,
+		   const struct verdict_cure *cures)
 {
 	json_open(json, "ooms", '[');
 	for (size_t i = 0; i < model_oom_count(model); i++)
-		add_oom(json, model, defs, i);
+		add_oom(json, model, defs, i, cures ? &cures[i] : NULL);
 	json_close(json, ']');
 }
 

@@ -110,34 +110,47 @@ void oom_print_head(struct text *out, const struct model *model, const struct de
 	struct verdict verdict;
 	add_title(out, defs, oom, facts->ascii);
 	model_verdict(model, index, &verdict);
-	if (report_path)
-		verdict_print_short(out, &verdict, &words);
-	else
-		verdict_print(out, &verdict, &words);
+	verdict_print_short(out, &verdict, &words);
 	text_add_char(out, '\n');
 	add_figures(out, oom);
-	if (report_path) {
-		text_add(out, "\nWhat was live then: ");
-		text_add_escaped(out, report_path);
-		text_add_char(out, '\n');
-		add_snapshot(out, facts);
-	}
+	text_add(out, "\nWhat helps, and what was live then: ");
+	text_add_escaped(out, report_path);
+	text_add_char(out, '\n');
+	add_snapshot(out, facts);
+}
+
+static void add_next(struct text *out, const struct verdict *verdict, const struct summary_facts *facts,
+		     const struct verdict_cure *cure)
+{
+	const char *verb = "report --by stack";
+	if (!cure)
+		verb = "oom";
+	else if (cure->count || (verdict->cause == VERDICT_FRAGMENTATION && !cure->was_replayed))
+		verb = "whatif";
+	summary_add_next(out, verb, facts);
 }
 
 void oom_print(struct text *out, const struct model *model, const struct defs *defs,
-	       const struct summary_facts *facts, size_t index)
+	       const struct summary_facts *facts, size_t index, const struct verdict_cure *cure)
 {
+	const struct model_oom *oom = model_oom(model, index);
+	struct verdict_words words = {.defs = defs, .facts = facts, .cure = cure};
+	struct verdict verdict;
 	struct sites sites =
 		sites_collect(model, defs, (struct composition){COMPOSITION_OOM, (unsigned)index});
 	struct sites_style style = {
 		.limit = LIVE_SHOWN, .ascii = facts->ascii, .heading = "Live when it ran out"};
-	oom_print_head(out, model, defs, facts, index, NULL);
+	model_verdict(model, index, &verdict);
+	add_title(out, defs, oom, facts->ascii);
+	verdict_print(out, &verdict, &words);
+	text_add_char(out, '\n');
+	add_figures(out, oom);
 	text_add_char(out, '\n');
 	sites_print(out, defs, &sites, &style);
 	text_add_char(out, '\n');
 	summary_add_gaps(out, model, defs, facts);
 	add_snapshot(out, facts);
 	summary_add_trace(out, facts);
-	summary_add_next(out, "oom", facts);
+	add_next(out, &verdict, facts, cure);
 	sites_release(&sites);
 }

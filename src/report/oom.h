@@ -7,9 +7,12 @@
 #include "report/facts.h"
 #include "trace/defs.h"
 
-/* `index` counts from 0 and must be below model_oom_count(). The whole text, at most 40 lines. */
+struct verdict_cure;
+
+/* `index` counts from 0 and must be below model_oom_count(). The whole text, at most 50 lines. `cure` NULL: a word on
+ * how to ask for it stands at the end. */
 void oom_print(struct text *, const struct model *, const struct defs *,
-	       const struct summary_facts *, size_t index);
+	       const struct summary_facts *, size_t index, const struct verdict_cure *cure);
 
 /* Its first block alone: who asked, and the figures. `report_path`, if not NULL, is where the rest
  * is. */

@@ -59,7 +59,12 @@ static void add_missing(struct text *line, const struct verdict *verdict)
 	text_add(line, " that are missing.");
 }
 
-static void add_counter(struct text *out, const struct verdict *verdict)
+static bool is_replayed(const struct verdict_words *words)
+{
+	return words->cure && words->cure->was_replayed;
+}
+
+static void add_counter(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	char buffer[LINE_BYTES];
 	struct text line;
@@ -76,7 +81,9 @@ static void add_counter(struct text *out, const struct verdict *verdict)
 	text_printf(&line, " are %s, more than ", sides[verdict->counter]);
 	add_missing(&line, verdict);
 	if (verdict->counter == VERDICT_FRAGMENTATION)
-		text_add(&line, " A setting of its allocator can gain no more than that: `memtrace whatif` tells.");
+		text_add(&line, " A setting of its allocator may gain that, and no more");
+	if (verdict->counter == VERDICT_FRAGMENTATION)
+		text_add(&line, is_replayed(words) ? "." : ": `memtrace whatif` tells.");
 	add_wrapped(out, &line, INDENT);
 }
 
@@ -96,17 +103,24 @@ static void add_action(struct text *out, const struct verdict_action *action)
 	text_add_char(out, '\n');
 }
 
-static void add_actions(struct text *out, const struct verdict *verdict)
+/* Who has replayed knows better than to send to a replay. */
+static bool is_said(const struct verdict *verdict, size_t i, const struct verdict_words *words)
+{
+	return i < verdict->action_count && (verdict->actions[i].advice != ADVICE_WHATIF || !is_replayed(words));
+}
+
+static void add_actions(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	bool knows_any = verdict->action_count && verdict->actions[0].is_known;
-	if (verdict->action_count) {
+	if (is_said(verdict, 0, words)) {
 		text_add(out, "\n  what helps");
 		if (knows_any)
 			layout_word(out, "saves", LAYOUT_COLUMNS - 1);
 		text_add_char(out, '\n');
 	}
 	for (size_t i = 0; i < verdict->action_count; i++)
-		add_action(out, &verdict->actions[i]);
+		if (is_said(verdict, i, words))
+			add_action(out, &verdict->actions[i]);
 	for (size_t i = 0; i < verdict->not_advised_count; i++) {
 		text_add(out, i ? ", " : "  will not help: ");
 		text_add(out, verdict_not_text(verdict->not_advised[i]));
@@ -123,8 +137,9 @@ void verdict_print_short(struct text *out, const struct verdict *verdict, const 
 void verdict_print(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	add_answer(out, verdict, words);
-	add_counter(out, verdict);
-	add_actions(out, verdict);
+	add_counter(out, verdict, words);
+	add_actions(out, verdict, words);
+	verdict_print_cure(out, verdict, words->cure);
 }
 
 /* ---------- JSON ---------- */
@@ -224,4 +239,5 @@ void verdict_add_json(struct json *json, const struct verdict *verdict, const st
 	for (size_t i = 0; i < verdict->not_advised_count; i++)
 		json_string(json, NULL, verdict_not_text(verdict->not_advised[i]));
 	json_close(json, ']');
+	verdict_add_cure_json(json, words->cure);
 }

@@ -8,10 +8,26 @@
 #include "report/json_text.h"
 #include "trace/defs.h"
 
+#define VERDICT_CURES_MAX 3
+
+struct verdict_setting {
+	char conf[256]; /* as in PYTORCH_ALLOC_CONF; "" the defaults */
+	bool empties_each_step;
+};
+
+struct verdict_cure { /* what a replay under other settings of PyTorch's allocator told of an OOM */
+	bool was_replayed; /* false: there was none, and it is not known */
+	bool is_inferred;  /* there are private pools, which a replay can only guess */
+	bool has_old_name; /* the variable is PYTORCH_CUDA_ALLOC_CONF: PyTorch before 2.9 */
+	size_t tried, count;
+	struct verdict_setting settings[VERDICT_CURES_MAX]; /* under which it gets past the OOM */
+};
+
 struct verdict_words {
 	const struct defs *defs;
 	const struct summary_facts *facts;
 	bool is_finding;
+	const struct verdict_cure *cure; /* NULL: nobody replayed */
 };
 
 /* "  TOO BIG, certain. …", wrapped; then what speaks against it, what would help and by how much, and what would
@@ -20,7 +36,8 @@ void verdict_print(struct text *, const struct verdict *, const struct verdict_w
 /* Its first two lines alone. */
 void verdict_print_short(struct text *, const struct verdict *, const struct verdict_words *);
 
-/* "verdict", "kind", "confidence", "evidence_of_verdict", "counter_evidence", "advice", "not_advised". */
+/* "verdict", "kind", "confidence", "evidence_of_verdict", "counter_evidence", "advice", "not_advised",
+ * "replay". */
 void verdict_add_json(struct json *, const struct verdict *, const struct verdict_words *);
 
 #endif

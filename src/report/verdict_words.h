@@ -9,4 +9,8 @@ void verdict_say(struct text *, const struct verdict *, const struct verdict_wor
 const char *verdict_advice_text(enum verdict_advice);
 const char *verdict_not_text(enum verdict_not_advised);
 
+/* verdict_cure.c */
+void verdict_print_cure(struct text *, const struct verdict *, const struct verdict_cure *);
+void verdict_add_cure_json(struct json *, const struct verdict_cure *); /* "replay": {…}, null without one */
+
 #endif

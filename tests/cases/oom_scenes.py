@@ -44,6 +44,32 @@ def pool():
     del kept
 
 
+def stream():
+    """What was freed is in segments of another stream."""
+    side = torch.cuda.current_stream() if fixed else torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        pins, rest = [], []
+        for _ in range(20):
+            segment = buffer(62)
+            del segment
+            pins.append(buffer(2))
+            rest.append(buffer(60))
+        rest.clear()
+    kept = [buffer(60) for _ in range(12)]
+    del pins, kept
+
+
+def near():
+    """Nearly all of the card is live, and the last hole is a little too small."""
+    kept = [buffer(64) for _ in range(26)]
+    last = buffer(64)
+    del last
+    kept.append(buffer(10))
+    if fixed:
+        kept.pop()
+    kept.append(buffer(64))
+
+
 def graph():
     """Evaluation without no_grad, whose outputs are kept with their graphs."""
     model = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(8)]).cuda()

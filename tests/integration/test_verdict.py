@@ -1,6 +1,7 @@
 """Why memory ran out: the verdict on each scene, and none on the same scene with its remedy, which fits."""
 
 import json
+import os
 
 import pytest
 
@@ -9,6 +10,8 @@ from support import CASES, PYTHON, TOOL, environment, matrix, run
 VERDICTS = {
     "small": ("fragmentation", "size_class"),
     "pool": ("fragmentation", "private_pool"),
+    "stream": ("fragmentation", "other_stream"),
+    "near": ("fragmentation", "pinned"),
     "graph": ("leak", "graph"),
     "kept_list": ("leak", "list"),
     "grown": ("leak", "cache"),
@@ -26,8 +29,32 @@ ALLOCATOR = {
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 
 
-def judge(folder, program, *words):
-    env = environment(MEMTRACE_OUTPUT=str(folder / "run.mtrace"), SIMGPU_MEMORY="2048MiB")
+# Settings that get past the OOM and those that do not, by the replay and by running the scene again with each.
+CURES = {
+    "oom_split": ({"expandable_segments:True", "max_split_size_mb:64"}, set()),
+    "small": ({"expandable_segments:True"}, {"max_split_size_mb:64", "max_split_size_mb:21"}),
+    "stream": ({"expandable_segments:True", "max_split_size_mb:21"}, {"max_split_size_mb:64"}),
+    "near": ({"expandable_segments:True", "max_split_size_mb:64"}, {"roundup_power2_divisions:4"}),
+    "pool": (set(), {"expandable_segments:True", "max_split_size_mb:64"}),
+}
+REMEDIES = {
+    "oom_outside": {"WL_OUTSIDE_MB": "900"},
+    "oom_true": {"SIMGPU_MEMORY": "2300MiB"},
+}
+
+
+def some(scenes):
+    """A third of them; all with MEMTRACE_FULL=1."""
+    return scenes if os.environ.get("MEMTRACE_FULL") == "1" else scenes[::3]
+
+
+def program_of(scene):
+    return "allocator/workloads.py" if scene.startswith("oom_") else "oom_scenes.py"
+
+
+def judge(folder, program, *words, **more):
+    settings = {"SIMGPU_MEMORY": "2048MiB"} | more
+    env = environment(MEMTRACE_OUTPUT=str(folder / "run.mtrace"), **settings)
     result = run([PYTHON, CASES / program, *words], env, cwd=folder)
     told = run([TOOL, "oom", "--json", folder / "run.mtrace"], environment(preload=False))
     assert told.returncode in (0, 1), told.stderr
@@ -41,6 +68,45 @@ def test_verdict_on_a_scene_and_its_remedy(scene, fixed, tmp_path):
     found = [(oom["verdict"], oom["kind"]) for oom in told["ooms"]]
     assert found == ([] if fixed else [VERDICTS[scene]])
     assert not fixed or told["findings"] == []
+
+
+@pytest.mark.parametrize("scene", some(list(CURES)))
+def test_replay_names_the_settings_that_cure(scene, tmp_path):
+    _, told = judge(tmp_path, program_of(scene), scene)
+    (replay,) = [oom["replay"] for oom in told["ooms"]]
+    named = {setting["conf"] for setting in replay["gets_past"]}
+    cures, others = CURES[scene]
+    assert cures <= named and not named & others
+    for number, conf in enumerate(sorted(cures | others)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        both = {"PYTORCH_CUDA_ALLOC_CONF": conf, "PYTORCH_ALLOC_CONF": conf}
+        _, told = judge(folder, program_of(scene), scene, **both)
+        assert bool(told["ooms"]) == (conf in others), conf
+
+
+@pytest.mark.parametrize("scene", some(list(REMEDIES)))
+def test_less_elsewhere_or_a_larger_card_is_the_remedy(scene, tmp_path):
+    _, told = judge(tmp_path, program_of(scene), scene, **REMEDIES[scene])
+    assert told["ooms"] == told["findings"] == []
+
+
+def test_what_is_in_force_is_not_advised(tmp_path):
+    conf = "max_split_size_mb:64"
+    both = {"PYTORCH_CUDA_ALLOC_CONF": conf, "PYTORCH_ALLOC_CONF": conf}
+    judge(tmp_path, "oom_scenes.py", "small", **both)
+    told = run([TOOL, "oom", tmp_path / "run.mtrace"], environment(preload=False)).stdout
+    assert "PYTORCH_ALLOC_CONF=expandable_segments:True" in told
+    assert conf not in told and "run `memtrace whatif`" not in told
+    assert "Next: memtrace oom" not in told
+    (text,) = tmp_path.glob("run.oom1.txt")
+    assert "may be cured by a setting" in text.read_text()
+    assert "expandable" not in text.read_text()
+
+
+def test_retry_that_helps_is_no_oom(tmp_path):
+    _, told = judge(tmp_path, "allocator/workloads.py", "oom_whole")
+    assert told["ooms"] == told["findings"] == []
 
 
 def test_queue_of_a_fixed_length_is_no_leak(tmp_path):

@@ -41,7 +41,7 @@ static void oom_of_pytorch(void **state)
 	(void)state;
 	start_oom();
 	scene_finish(&scene);
-	oom_print(&text, &scene.model, scene.defs, &scene.facts, 0);
+	oom_print(&text, &scene.model, scene.defs, &scene.facts, 0, NULL);
 	assert_golden(&text, "oom_pytorch.txt");
 	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 40);
 }
