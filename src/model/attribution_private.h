@@ -114,7 +114,7 @@ struct block_list {
 
 struct call { /* of a module: its blocks are held by a graph */
 	uint32_t left; /* that are alive */
-	bool is_used;  /* one was freed by a backward */
+	bool is_used;  /* one was freed by a backward, or one began right after it */
 	uint32_t tombstones;
 	uint32_t saved; /* its number while the model is saved, else 0 */
 };
@@ -139,6 +139,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t call_count; /* blocks of the call that goes on */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
 	struct block_list clones; /* of parameters, by the program */
+	struct call *recent;	  /* the last one, until another or a backward: NULL none */
 	struct step_record *open[MODEL_DEVICES_MAX + 1];
 };
 
@@ -160,6 +161,10 @@ struct block *list_pop(struct block_list *);
 /* ---------- settle.c: labels that the end of a phase decides ---------- */
 
 void settle_call(struct model *, struct loop *);
+/* Nothing belongs to the most recent call any more: a backward begins, or its graph was dropped. */
+void settle_recent(struct model *, struct loop *, bool is_dropped);
+/* All of its blocks are gone. */
+void settle_graph(struct model *, struct call *);
 void settle_data(struct model *, struct loop *);
 void settle_backward(struct model *, struct loop *);
 void settle_step(struct model *, struct loop *, struct stepper *);

@@ -80,7 +80,15 @@ static struct verdict judge_parameter(const struct block *block, const struct mo
 	return (struct verdict){KIND_PARAMETER, LABEL_PARAMETER, is_in_doubt ? &facts->loop->kept : NULL};
 }
 
-static struct verdict judge_forward(const struct block *block, const struct moment_facts *facts)
+/* What the program computes after a call is in the graph that the call began. */
+static void join_recent(struct loop *loop, struct block *block)
+{
+	block->facts.call = loop->recent;
+	if (loop->recent)
+		loop->recent->left++;
+}
+
+static struct verdict judge_forward(struct block *block, const struct moment_facts *facts)
 {
 	struct loop *loop = facts->loop;
 	bool is_user = context_is_users(facts->marks->context);
@@ -94,6 +102,8 @@ static struct verdict judge_forward(const struct block *block, const struct mome
 		loop->call_count++;
 		return (struct verdict){KIND_FORWARD, LABEL_FORWARD, &loop->call};
 	}
+	if (is_user && facts->is_main)
+		join_recent(loop, block);
 	return (struct verdict){KIND_FORWARD, LABEL_FORWARD, is_user ? &loop->fresh : NULL};
 }
 

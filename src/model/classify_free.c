@@ -193,10 +193,8 @@ static void leave_call(struct model *m, struct block *block, const struct event 
 		tombstones_settle(m, &call->tombstones, LABEL_COUNT);
 	else if (block->facts.label == LABEL_TEMPORARY || block->facts.label == LABEL_FREED_LATER)
 		tombstone_add(m, &call->tombstones, block, e->sequence);
-	if (--call->left)
-		return;
-	tombstones_settle(m, &call->tombstones, call->is_used ? LABEL_COUNT : LABEL_DROPPED);
-	arena_free(m->arena, call, sizeof *call);
+	if (!--call->left && m->attribution->loops[block->facts.loop].recent != call)
+		settle_graph(m, call);
 }
 
 void classify_free(struct model *m, struct block *block, const struct event *e,

@@ -174,6 +174,7 @@ static void begin_backward(struct model *m, struct loop *loop, const struct even
 	a->has_trained = true;
 	a->stamp++;
 	end_forward(m, loop);
+	settle_recent(m, loop, false);
 }
 
 static void end_backward(struct model *m, struct loop *loop, const struct event *e)

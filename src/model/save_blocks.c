@@ -92,22 +92,17 @@ static struct call *save_new_call(struct model *m, struct archive *a, struct cal
 }
 
 /* The next number stands for a call that follows. */
-static void save_call(struct model *m, struct archive *a, struct calls *calls, struct block *block)
+static struct call *save_call(struct model *m, struct archive *a, struct calls *calls, struct call *call)
 {
-	struct call *call = block->facts.call;
 	uint64_t fresh = (uint64_t)calls->count + 1, number = call ? call->saved : 0;
 	if (call && !call->saved)
 		number = fresh;
 	archive_number_below(a, &number, fresh + 1);
 	if (number == fresh)
-		call = save_new_call(m, a, calls, call);
-	else if (a->is_loading)
-		call = number ? calls->list[number] : NULL;
+		return save_new_call(m, a, calls, call);
 	if (!a->is_loading)
-		return;
-	block->facts.call = call;
-	if (call)
-		call->left++;
+		return call;
+	return number && !a->error ? calls->list[number] : NULL;
 }
 
 /* ---------- blocks ---------- */
@@ -151,7 +146,9 @@ static void save_block(struct model *m, struct archive *a, struct calls *calls, 
 	archive_fields(a, block, block_fields);
 	save_flags(a, &block->facts);
 	has_device(m, a, block->slot);
-	save_call(m, a, calls, block);
+	block->facts.call = save_call(m, a, calls, block->facts.call);
+	if (a->is_loading && block->facts.call)
+		block->facts.call->left++;
 	if (a->is_loading && list)
 		list_push(list, block);
 }
@@ -187,6 +184,7 @@ static void save_lists(struct model *m, struct archive *a, struct calls *calls)
 					      &loop->clones};
 		for (unsigned k = 0; k < sizeof lists / sizeof *lists; k++)
 			save_list(m, a, calls, lists[k]);
+		loop->recent = save_call(m, a, calls, loop->recent);
 	}
 	for (uint32_t i = 0; i < m->thread_capacity; i++)
 		if (m->threads[i].stepper)
@@ -198,6 +196,9 @@ static void forget_numbers(struct model *m)
 	for (struct block *block = m->blocks; block; block = block->hh.next)
 		if (block->facts.call)
 			block->facts.call->saved = 0;
+	for (unsigned i = 0; i < LOOPS_MAX; i++)
+		if (m->attribution->loops[i].recent)
+			m->attribution->loops[i].recent->saved = 0;
 }
 
 void save_blocks(struct model *m, struct archive *a)

@@ -105,8 +105,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 24);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 704);
-SAVED_SIZE(attribution, 5832);
+SAVED_SIZE(loop, 712);
+SAVED_SIZE(attribution, 5896);
 SAVED_SIZE(size_entry, 56);
 
 /* ---------- steps ---------- */

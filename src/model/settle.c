@@ -117,10 +117,27 @@ static void age_all(struct model *m, struct loop *loop, bool after_call)
 
 /* ---------- a call of a module ---------- */
 
+void settle_graph(struct model *m, struct call *call)
+{
+	tombstones_settle(m, &call->tombstones, call->is_used ? LABEL_COUNT : LABEL_DROPPED);
+	arena_free(m->arena, call, sizeof *call);
+}
+
+void settle_recent(struct model *m, struct loop *loop, bool is_dropped)
+{
+	struct call *call = loop->recent;
+	loop->recent = NULL;
+	if (call)
+		call->is_used |= !is_dropped;
+	if (call && !call->left)
+		settle_graph(m, call);
+}
+
 static void leave_to_graph(struct model *m, struct loop *loop)
 {
 	struct call *call = model_new(m, sizeof *call);
 	struct block *block;
+	loop->recent = call;
 	while (call && (block = list_pop(&loop->call))) {
 		block->facts.call = call;
 		call->left++;
@@ -168,6 +185,7 @@ void settle_call(struct model *m, struct loop *loop)
 {
 	uint32_t made = loop->call_count, left = count_left(&loop->call, made / 4 + 4);
 	outlive_all(m, loop);
+	settle_recent(m, loop, true);
 	if (made >= 4 && (left <= 1 || (left <= 3 && made >= 20)))
 		leave_without_grad(loop);
 	else if (left >= 2 && left * 4 >= made)
@@ -286,6 +304,8 @@ void settle_for_report(struct model *m)
 	if (m->attribution->has_trained)
 		for (struct block *block = m->blocks; block; block = block->hh.next)
 			settle_old(m, block);
+	for (unsigned i = 0; i < m->attribution->loop_count; i++)
+		settle_recent(m, &m->attribution->loops[i], true);
 }
 
 /* ---------- a step ---------- */

@@ -50,6 +50,8 @@ static const struct python_mark torch_marks[] = {
 	{"distributed/fsdp/", "alloc_all_gather_outputs", MARK_PARAMETER, 0},
 	{"distributed/fsdp/", "init_unsharded_param", MARK_PARAMETER, 0},
 	{"distributed/fsdp/", "alloc_storage", MARK_PARAMETER, 0},
+	{"distributed/fsdp/", "free_storage", MARK_PARAMETER, 0},
+	{"distributed/fsdp/", "_free_storage", MARK_PARAMETER, 0},
 	{"distributed/fsdp/", "_alloc_storage", MARK_PARAMETER, 0},
 	{"distributed/fsdp/", "_init_flat_param", MARK_PARAMETER, 0},
 	{"distributed/fsdp/", "flatten_tensors", MARK_PARAMETER, 0},

@@ -315,6 +315,33 @@ static void what_was_frozen_is_saved(void **state)
 	scene_close(&s);
 }
 
+/* 32 MiB in a module, 16 by what the program computes from it; all gone before `next`. */
+static void drop_graph(struct scene *s, uint32_t next)
+{
+	scene_open(s);
+	define_loop(s);
+	on(s, MAIN);
+	block(s, AT, 4 * MIB, T_INIT);
+	train_once(s, true);
+	block(s, 2 * AT, 16 * MIB, T_FORWARD);
+	block(s, 3 * AT, 16 * MIB, T_FORWARD);
+	block(s, 4 * AT, 16 * MIB, T_DATA);
+	for (uint64_t at = 2; at <= 4; at++)
+		take_back(s, at * AT, T_DATA);
+	block(s, 5 * AT, 512, next);
+	model_finish(s->m);
+}
+
+static void a_graph_that_is_dropped_held_activations(void **state)
+{
+	struct scene s;
+	(void)state;
+	drop_graph(&s, T_FORWARD);
+	check_at_peak(&s, MODEL_ACTIVATIONS, 48 * MIB);
+	drop_graph(&s, T_BACKWARD_CALL); /* what is saved for it must be elsewhere */
+	check_at_peak(&s, MODEL_TEMPORARY, 48 * MIB);
+}
+
 static void check_mark(const char *file, const char *function, enum mark expected)
 {
 	uint32_t flags;
@@ -351,6 +378,7 @@ int main(void)
 		cmocka_unit_test(a_copy_that_takes_the_place_of_a_parameter_is_one),
 		cmocka_unit_test(a_cut_loses_nothing_of_a_training_loop),
 		cmocka_unit_test(what_was_frozen_is_saved),
+		cmocka_unit_test(a_graph_that_is_dropped_held_activations),
 		cmocka_unit_test(frames_are_known_by_the_end_of_their_path),
 		cmocka_unit_test(operators_are_known_by_their_mangled_names),
 	};
