@@ -94,8 +94,11 @@ static struct verdict judge_forward(struct block *block, const struct moment_fac
 	bool is_user = context_is_users(facts->marks->context);
 	if (block->facts.is_clone && facts->marks->context == MARK_USER)
 		return (struct verdict){KIND_FORWARD, LABEL_COPY, &loop->clones};
-	if (is_user && block->facts.is_factory)
+	if (is_user && block->facts.is_factory) {
+		/* While no graph waits for its backward: the data of the next one is drawn. */
+		loop->window_is_open |= facts->marks->native & MARK_DRAW && facts->is_main && !loop->recent;
 		return (struct verdict){KIND_INPUT, LABEL_INPUT, &loop->kept};
+	}
 	if (is_user && loop->window_is_open)
 		return (struct verdict){KIND_DATA, LABEL_USER, &loop->data};
 	if (facts_have(facts, MARK_FORWARD) && facts->is_main) {

@@ -170,9 +170,10 @@ static const struct symbol_mark symbol_marks[] = {
 static const char *const zeros[] = {"zeros",     "zeros_like", "ones",	   "ones_like", "full",
 				    "full_like", "empty",      "empty_like", "new_zeros", "new_ones",
 				    "new_full",  "new_empty"};
-static const char *const factories[] = {"randn",      "rand",	    "randint",	   "randperm", "arange",
-					"randn_like", "rand_like",  "randint_like", "linspace", "eye",
-					"normal",     "scalar_tensor", "bernoulli", "empty_strided"};
+static const char *const factories[] = {"randn",    "rand",   "arange", "randn_like", "rand_like",
+					"linspace", "eye",    "normal", "scalar_tensor",
+					"bernoulli", "empty_strided"};
+static const char *const draws[] = {"randint", "randint_like", "randperm"};
 
 /* `name` without overload suffixes: cut at '_' from the right. Longest first. */
 static bool is_listed(const char *const *list, size_t count, const char *name, size_t length)
@@ -190,6 +191,8 @@ static uint32_t mark_of_operator(const char *name, size_t length)
 	while (length) {
 		if (is_listed(zeros, sizeof zeros / sizeof *zeros, name, length))
 			return MARK_FACTORY | MARK_ZEROS;
+		if (is_listed(draws, sizeof draws / sizeof *draws, name, length))
+			return MARK_FACTORY | MARK_DRAW;
 		if (is_listed(factories, sizeof factories / sizeof *factories, name, length))
 			return MARK_FACTORY;
 		while (length && name[length - 1] != '_')

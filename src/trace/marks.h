@@ -48,6 +48,7 @@ enum mark {
 #define MARK_FACTORY      (1u << 3) /* the operator that Python called makes a tensor from nothing */
 #define MARK_ZEROS        (1u << 4) /* … of one value, or uninitialised */
 #define MARK_CLONE        (1u << 5)
+#define MARK_DRAW         (1u << 6) /* … of integers at random: which rows of the data come next */
 
 /* A Python frame: enum mark, and flags of it in *flags. */
 enum mark mark_of_python(const char *file, const char *function, uint32_t *flags);

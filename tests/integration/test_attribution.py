@@ -46,11 +46,16 @@ LIBRARIES = {
     "peft_lora": "peft",
     "timm_vit": "timm",
 }
+# Their libraries, as installed, are made for the newest PyTorch alone.
+NEWEST_ONLY = {"hf_generate", "hf_trainer", "torchvision_resnet", *LIBRARIES} - {
+    "bitsandbytes_adam8bit"
+}
 
 
 def chosen():
     if os.environ.get("MEMTRACE_FULL") == "1":
-        return [(name, torch) for torch in support.TORCHES for name in runner.names()]
+        every = [(name, torch) for torch in support.TORCHES for name in runner.names()]
+        return [pair for pair in every if pair[1] == "2.15" or pair[0] not in NEWEST_ONLY]
     return [(name, "2.15") for name in TWELVE + ALWAYS]
 
 

@@ -6,8 +6,8 @@
 #include "trace/marks.h"
 
 enum { T_INIT = STACKS_END, T_DATA, T_FORWARD, T_BACKWARD_CALL, T_NONE, T_STEP, T_STEP_STATE, T_ZERO,
-       T_DEEPCOPY, T_CLONE, T_STORE, T_END };
-enum { N_CLONE = 1, N_ZEROS };
+       T_DEEPCOPY, T_CLONE, T_STORE, T_DRAW, T_END };
+enum { N_CLONE = 1, N_ZEROS, N_RANDINT };
 enum { MAIN = 1, ENGINE = 9 };
 
 #define AT 0x10000000ull
@@ -41,7 +41,7 @@ static void define_loop(struct scene *s)
 	}
 	const uint32_t init = frame, data = frame + 1, forward = frame + 2, backward = frame + 3, step = frame + 4,
 		       zero = frame + 5, deepcopy = frame + 6;
-	const uint32_t clone[] = {data, N_CLONE}, zeros[] = {data, N_ZEROS};
+	const uint32_t clone[] = {data, N_CLONE}, zeros[] = {data, N_ZEROS}, draw[] = {data, N_RANDINT};
 	put_stack(&r, T_INIT, MODULE_TORCH, 1, 0, &init);
 	put_stack(&r, T_DATA, MODULE_TORCH, 1, 0, &data);
 	put_stack(&r, T_FORWARD, MODULE_TORCH, 1, 0, &forward);
@@ -54,13 +54,15 @@ static void define_loop(struct scene *s)
 	put_thread(&r, ENGINE, 200, string);
 	put_string(&r, string + 1, "_ZN2at4_ops5clone4callE");
 	put_string(&r, string + 2, "_ZN2at4_ops5zeros4callE");
-	for (uint32_t native = N_CLONE; native <= N_ZEROS; native++) {
+	put_string(&r, string + 3, "_ZN2at4_ops7randint4callE");
+	for (uint32_t native = N_CLONE; native <= N_RANDINT; native++) {
 		put_native_frame(&r, native, MODULE_TORCH, native * 16);
 		put_symbol(&r, native, string + native, 0);
 	}
 	put_stack(&r, T_DEEPCOPY, MODULE_TORCH, 1, 0, &deepcopy);
 	put_stack(&r, T_CLONE, MODULE_TORCH, 1, 1, clone);
 	put_stack(&r, T_STORE, MODULE_TORCH, 1, 1, zeros);
+	put_stack(&r, T_DRAW, MODULE_TORCH, 1, 1, draw);
 	assert_int_equal(defs_add(s->defs, r.data, r.used_bytes, NULL), 0);
 }
 
@@ -342,6 +344,25 @@ static void a_graph_that_is_dropped_held_activations(void **state)
 	check_at_peak(&s, MODEL_TEMPORARY, 48 * MIB);
 }
 
+/* rows = randint(…); x = store[rows], after a call of a module that left no graph */
+static void rows_that_are_drawn_are_input(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	define_loop(&s);
+	on(&s, MAIN);
+	block(&s, AT, 4 * MIB, T_INIT);
+	train_once(&s, true);
+	block(&s, 2 * AT, 512, T_FORWARD);
+	take_back(&s, 2 * AT, T_DATA);
+	block(&s, 3 * AT, 1 * MIB, T_DRAW);
+	block(&s, 4 * AT, 64 * MIB, T_DATA);
+	train_once(&s, false);
+	model_finish(s.m);
+	check_at_peak(&s, MODEL_INPUT, 66 * MIB);
+}
+
 static void check_mark(const char *file, const char *function, enum mark expected)
 {
 	uint32_t flags;
@@ -362,7 +383,7 @@ static void operators_are_known_by_their_mangled_names(void **state)
 {
 	(void)state;
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5zeros4callEN3c108ArrayRef"), MARK_FACTORY | MARK_ZEROS);
-	assert_int_equal(mark_of_symbol("_ZN2at4_ops15randint_low_out4callE"), MARK_FACTORY);
+	assert_int_equal(mark_of_symbol("_ZN2at4_ops15randint_low_out4callE"), MARK_FACTORY | MARK_DRAW);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5clone4callE"), MARK_CLONE);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops6linear4callE"), 0);
 	assert_true(mark_is_operator("_ZN2at4_ops6linear4callE"));
@@ -379,6 +400,7 @@ int main(void)
 		cmocka_unit_test(a_cut_loses_nothing_of_a_training_loop),
 		cmocka_unit_test(what_was_frozen_is_saved),
 		cmocka_unit_test(a_graph_that_is_dropped_held_activations),
+		cmocka_unit_test(rows_that_are_drawn_are_input),
 		cmocka_unit_test(frames_are_known_by_the_end_of_their_path),
 		cmocka_unit_test(operators_are_known_by_their_mangled_names),
 	};
