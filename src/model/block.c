@@ -1,15 +1,18 @@
 /* What PyTorch's caching allocator handed out. Owns the table of live blocks. Every block event
  * ends what its thread was trying (trial.c): in PyTorch they are the last thing that an allocation
  * or a free does. */
-#include <string.h>
-
 #include "model/model_private.h"
 
 struct block *block_find(const struct model *m, uint64_t address)
 {
-	struct block *block;
-	TABLE_FIND(m->blocks, &address, block);
-	return block;
+	return blocks_find(&m->blocks, address);
+}
+
+/* False: out of memory. */
+static bool add_to_table(struct model *m, struct block *block)
+{
+	m->failed |= blocks_add(&m->blocks, m->arena, block->address, block) != 0;
+	return !m->failed;
 }
 
 struct block *block_restore(struct model *m, uint64_t address)
@@ -18,11 +21,10 @@ struct block *block_restore(struct model *m, uint64_t address)
 	if (!block)
 		return NULL;
 	block->address = address;
-	TABLE_ADD(m->blocks, address, block);
-	return m->failed ? NULL : block;
+	return add_to_table(m, block) ? block : NULL;
 }
 
-static void count_block(struct model *m, struct device *d, const struct block *block,
+static void count_block(struct model *m, struct device *d, struct span *span, const struct block *block,
 			enum change change)
 {
 	struct spread *spread = &d->now.spread;
@@ -30,7 +32,7 @@ static void count_block(struct model *m, struct device *d, const struct block *b
 	meter_change(&d->now.pytorch_allocated, change, block->bytes);
 	spread->internal_bytes = bytes_change(spread->internal_bytes, change, internal);
 	spread->unasked_bytes = bytes_change(spread->unasked_bytes, change, block->asked_bytes ? 0 : block->bytes);
-	segment_note_block(m, block, change);
+	segment_note_block(m, span, block, change);
 	composition_change(m, &d->allocated, change, block->stack, block->facts.label, block->bytes);
 }
 
@@ -39,15 +41,15 @@ static void remove_block(struct model *m, struct block *block, const struct even
 	struct device *d = device_of(m, block->slot);
 	attribution_note_free(m, block, e);
 	if (d) {
-		count_block(m, d, block, CHANGE_GIVEN_BACK);
+		count_block(m, d, regions_at(m, block->address), block, CHANGE_GIVEN_BACK);
 		trend_note(&d->trend, CHANGE_GIVEN_BACK, d->now.pytorch_allocated.live_bytes, e->sequence);
 	}
 	m->totals.live_blocks--;
-	HASH_DEL(m->blocks, block);
+	blocks_remove(&m->blocks, block->address);
 	arena_free(m->arena, block, sizeof *block);
 }
 
-static void add_block(struct model *m, struct device *d, const struct event *e)
+static void add_block(struct model *m, struct device *d, struct span *span, const struct event *e)
 {
 	struct block *block = model_new(m, sizeof *block);
 	if (!block)
@@ -59,12 +61,11 @@ static void add_block(struct model *m, struct device *d, const struct event *e)
 	block->stack = e->stack;
 	block->thread = e->thread <= UINT16_MAX ? (uint16_t)e->thread : 0;
 	block->slot = d->slot;
-	TABLE_ADD(m->blocks, address, block);
-	if (m->failed)
+	if (!add_to_table(m, block))
 		return;
 	m->totals.live_blocks++;
 	attribution_note_alloc(m, block, e);
-	count_block(m, d, block, CHANGE_OBTAINED);
+	count_block(m, d, span, block, CHANGE_OBTAINED);
 	attribution_counted(m, block, d, e);
 	device_note_peak(d, e, NULL);
 	segment_note_fullest(d, e);
@@ -83,8 +84,10 @@ void block_note_alloc(struct model *m, const struct event *e)
 		m->totals.double_allocations++;
 		remove_block(m, old, e);
 	}
-	regions_note_landing(m, e);
-	add_block(m, d, e);
+	struct span *span = regions_at(m, e->address);
+	if (span)
+		regions_note_landing(m, span);
+	add_block(m, d, span, e);
 	if (thread->trial.is_active && trial_was_retry(m, &thread->trial, d->slot, e->bytes))
 		d->retries++;
 	trial_end(thread, e);

@@ -70,7 +70,8 @@ static void recount(const struct model *m, struct recount *sums)
 	for (const struct handle *h = m->handles.table; h; h = h->hh.next)
 		if (h->is_held)
 			recount_memory(sums, &h->memory);
-	for (const struct block *block = m->blocks; block; block = block->hh.next) {
+	const struct block *block;
+	for (size_t place = 0; (block = blocks_next(&m->blocks, &place));) {
 		sums[block->slot].block_bytes += block->bytes;
 		sums[block->slot].allocated_bytes += block->bytes;
 	}

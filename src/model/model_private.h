@@ -5,6 +5,7 @@
 #define MT_MODEL_PRIVATE_H
 
 #include "model/attribution_private.h"
+#include "model/blocks.h"
 #include "model/model.h"
 #include "model/ranges.h"
 #include "model/reconcile.h"
@@ -260,8 +261,9 @@ void memory_become_cache(struct model *, struct memory *);
 struct block;
 struct device;
 
-/* `block` is handed out or taken back: which segments and pages hold none changes. */
-void segment_note_block(struct model *, const struct block *, enum change);
+/* `block` is handed out or taken back, at an address in `span` if that is not NULL: which segments and
+ * pages hold none changes. */
+void segment_note_block(struct model *, struct span *, const struct block *, enum change);
 /* A segment or page without a block comes or goes. */
 void segment_change_releasable(struct device *, enum change, uint64_t bytes);
 /* To be called after every block was handed out: keeps the moment of the highest reserved. */
@@ -300,7 +302,8 @@ void region_keep(struct model *, struct region *, const struct event *); /* its 
 void region_drop(struct model *, struct region *); /* frees the struct of one that was removed */
 /* Everything that lies in [start, end) of device addresses was freed without our seeing it. */
 void regions_clear(struct model *, uint64_t start, uint64_t end, const struct event *);
-void regions_note_landing(struct model *, const struct event *); /* of a block */
+struct span *regions_at(const struct model *, uint64_t address); /* what holds it; NULL: nothing */
+void regions_note_landing(struct model *, struct span *); /* of a block */
 void regions_note_context_end(struct model *, const struct event *);
 /* The free of external memory that was opened more than once has failed. */
 void region_reopen(struct model *, uint64_t address, enum memtrace_space);
@@ -402,9 +405,7 @@ void graph_note_end(struct model *, const struct event *);
 /* ---------- block.c ---------- */
 
 struct block {
-	uint64_t address;
-	UT_hash_handle hh; /* beside its key: a look-up touches one cache line a block */
-	uint64_t bytes, stream;
+	uint64_t address, bytes, stream;
 	uint64_t asked_bytes; /* 0 unknown */
 	uint32_t stack;
 	uint16_t thread; /* id; 0 unknown, or too large a number */
@@ -534,7 +535,7 @@ struct model {
 	struct causes causes[SLOT_COUNT];
 	struct regions regions;
 	struct handles handles;
-	struct block *blocks;
+	struct blocks blocks;
 	struct pool *pools;
 	struct graph *graphs, *execs;
 	struct witness witness;

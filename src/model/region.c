@@ -185,11 +185,14 @@ void regions_note_context_end(struct model *m, const struct event *e)
 	end_regions(m, &m->regions.arrays, e);
 }
 
-void regions_note_landing(struct model *m, const struct event *e)
+struct span *regions_at(const struct model *m, uint64_t address)
 {
-	struct span *span = ranges_before(&m->regions.device, e->address);
-	if (!span || span->end <= e->address)
-		return;
+	struct span *span = ranges_before(&m->regions.device, address);
+	return span && span->end > address ? span : NULL;
+}
+
+void regions_note_landing(struct model *m, struct span *span)
+{
 	if (span->kind == SPAN_REGION) {
 		memory_become_cache(m, &((struct region *)span)->memory);
 	} else {

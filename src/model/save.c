@@ -41,7 +41,7 @@ static const struct field totals_fields[] = {
 };
 
 SAVED_SIZE(model_totals, 80);
-SAVED_SIZE(model, 2264);
+SAVED_SIZE(model, 2280);
 
 /* Numbers whose meaning is not written beside them: those of another version are not guessed at. */
 static void save_version(struct archive *a)

@@ -32,7 +32,7 @@ static const struct field tombstone_fields[] = {
 	FIELD_END,
 };
 
-SAVED_SIZE(block, 152);
+SAVED_SIZE(block, 96);
 SAVED_SIZE(tombstone, 32);
 SAVED_SIZE(call, 16);
 
@@ -162,16 +162,22 @@ static void save_list(struct model *m, struct archive *a, struct calls *calls, s
 	}
 }
 
+static struct block *next_unlisted(const struct model *m, const struct archive *a, size_t *place)
+{
+	struct block *block;
+	do
+		block = a->is_loading ? NULL : blocks_next(&m->blocks, place);
+	while (block && block->facts.list);
+	return block;
+}
+
 static void save_unlisted(struct model *m, struct archive *a, struct calls *calls)
 {
-	struct block *block = a->is_loading ? NULL : m->blocks;
-	for (;;) {
-		while (block && block->facts.list)
-			block = block->hh.next;
-		if (!save_has_item(a, block != NULL))
-			return;
+	size_t place = 0;
+	struct block *block = next_unlisted(m, a, &place);
+	while (save_has_item(a, block != NULL)) {
 		save_block(m, a, calls, NULL, block);
-		block = block ? block->hh.next : NULL;
+		block = next_unlisted(m, a, &place);
 	}
 }
 
@@ -193,7 +199,8 @@ static void save_lists(struct model *m, struct archive *a, struct calls *calls)
 
 static void forget_numbers(struct model *m)
 {
-	for (struct block *block = m->blocks; block; block = block->hh.next)
+	struct block *block;
+	for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 		if (block->facts.call)
 			block->facts.call->saved = 0;
 	for (unsigned i = 0; i < LOOPS_MAX; i++)

@@ -43,10 +43,9 @@ static void fill_page(struct model *m, struct mapping *mapping, const struct blo
 		turn(m, &mapping->handle->memory, mapping->span.end - mapping->span.start, change);
 }
 
-void segment_note_block(struct model *m, const struct block *block, enum change change)
+void segment_note_block(struct model *m, struct span *span, const struct block *block, enum change change)
 {
-	struct span *span = ranges_before(&m->regions.device, block->address);
-	if (!span || span->end <= block->address)
+	if (!span)
 		return;
 	if (span->kind == SPAN_REGION) {
 		fill_region(m, (struct region *)span, block, change);

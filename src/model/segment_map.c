@@ -63,12 +63,13 @@ static struct segment_block describe_block(const struct block *block)
 static bool collect_blocks(const struct model *m, const struct device *d, struct segment_map *map)
 {
 	size_t count = 0;
-	for (const struct block *block = m->blocks; block; block = block->hh.next)
+	const struct block *block;
+	for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 		count += block->slot == d->slot;
 	map->blocks = count <= BLOCKS_MAX ? arena_alloc(map->arena, count * sizeof *map->blocks) : NULL;
 	if (!map->blocks)
 		return false;
-	for (const struct block *block = m->blocks; block; block = block->hh.next)
+	for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 		if (block->slot == d->slot)
 			map->blocks[map->block_count++] = describe_block(block);
 	return sort_blocks(map);

@@ -301,8 +301,9 @@ static void settle_old(struct model *m, struct block *block)
 
 void settle_for_report(struct model *m)
 {
+	struct block *block;
 	if (m->attribution->has_trained)
-		for (struct block *block = m->blocks; block; block = block->hh.next)
+		for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 			settle_old(m, block);
 	for (unsigned i = 0; i < m->attribution->loop_count; i++)
 		settle_recent(m, &m->attribution->loops[i], true);
