@@ -162,11 +162,31 @@ static bool leaks_first(const struct situation *at, const struct verdict *leak)
 	return leak->cause == VERDICT_LEAK && leak->evidence.growth_bytes > 2 * (evidence->idle_bytes - at->oom->flushed_bytes);
 }
 
+/* One more set of the weights is a copy, however it grew; sets that go on being made are a leak. */
+static bool is_one_copy(struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	return judge_duplicate(at) && at->verdict->is_certain && evidence->bytes <= evidence->categories.bytes[MODEL_PARAMETERS];
+}
+
+static bool judge_growth(struct situation *at, const struct verdict *before)
+{
+	if (!judge_leak(at))
+		return false;
+	struct verdict leak = *at->verdict;
+	if (leak.evidence.growth_is_by_step)
+		return true;
+	*at->verdict = *before;
+	if (!is_one_copy(at))
+		*at->verdict = leak;
+	return true;
+}
+
 static void judge_rest(struct situation *at)
 {
 	struct verdict *verdict = at->verdict, before = *verdict;
 	bool fragmented = is_fragmented(at);
-	if (judge_leak(at) && (!fragmented || leaks_first(at, verdict)))
+	if (judge_growth(at, &before) && (!fragmented || leaks_first(at, verdict)))
 		return;
 	*verdict = before;
 	if (fragmented && is_packed(at))
