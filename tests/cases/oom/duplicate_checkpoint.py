@@ -1,4 +1,4 @@
-# env: SIMGPU_MEMORY=1060MiB
+# env: SIMGPU_MEMORY=1080MiB
 # expect: oom duplicate
 """The checkpoint that the model was loaded from stays on the GPU while it is trained."""
 
