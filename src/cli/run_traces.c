@@ -11,11 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/units.h"
+#include "cli/cure.h"
 #include "cli/load.h"
 #include "cli/names.h"
 #include "cli/output.h"
 #include "report/run_table.h"
 #include "report/summary.h"
+#include "report/verdict_words.h"
 
 #define TRACES_MAX 1024
 
@@ -164,6 +167,49 @@ static void save_summary(const char *path, const struct text *summary)
 		tell("cannot write %s", name);
 }
 
+/* A process that ran out of memory has said why, in NAME.oom1.txt. */
+static bool has_run_out(const char *path)
+{
+	char name[2 * PATH_MAX];
+	size_t stem = strlen(path) - strlen(".mtrace");
+	if (strlen(path) < strlen(".mtrace"))
+		return false;
+	snprintf(name, sizeof name, "%.*s.oom1.txt", (int)stem, path);
+	return !access(name, F_OK);
+}
+
+static void add_cure(struct text *out, const struct loaded *loaded, size_t index, const struct verdict_cure *cure)
+{
+	struct verdict verdict;
+	struct text words;
+	if (!model_verdict(loaded->model, index, &verdict))
+		return;
+	text_init(&words);
+	verdict_print_cure(&words, &verdict, cure);
+	if (words.used_bytes) {
+		text_add(out, "memtrace: of running out of memory, case ");
+		text_add_count(out, index + 1);
+		text_add(out, ": see memtrace oom");
+		text_add(out, *text_string(&words) == '\n' ? "" : "\n");
+		text_add(out, text_string(&words));
+	}
+	text_release(&words);
+}
+
+/* Which setting cures it takes a replay, which the process itself never does. */
+static void print_cures(const struct loaded *loaded)
+{
+	struct verdict_cure cures[MODEL_OOMS_MAX];
+	struct text out;
+	cures_find(loaded, cures);
+	text_init(&out);
+	for (size_t i = 0; i < model_oom_count(loaded->model); i++)
+		add_cure(&out, loaded, i, &cures[i]);
+	if (out.used_bytes)
+		output_words(&out);
+	text_release(&out);
+}
+
 /* What the process could not say itself: where it would have said it. */
 static void print_one(const char *path, const struct tree *tree)
 {
@@ -171,7 +217,8 @@ static void print_one(const char *path, const struct tree *tree)
 	struct text out;
 	if (load_open(&loaded, path))
 		return;
-	if (!has_spoken(&loaded) && !load_replay(&loaded)) {
+	bool is_replayed = (!has_spoken(&loaded) || has_run_out(path)) && !load_replay(&loaded);
+	if (is_replayed && !has_spoken(&loaded)) {
 		note_signal(&loaded, tree);
 		names_find(&loaded);
 		text_init(&out);
@@ -181,6 +228,8 @@ static void print_one(const char *path, const struct tree *tree)
 			output_words(&out);
 		text_release(&out);
 	}
+	if (is_replayed && wants_words())
+		print_cures(&loaded);
 	load_close(&loaded);
 }
 

@@ -106,6 +106,14 @@ def test_what_is_in_force_is_not_advised(tmp_path):
     assert "expandable" not in text.read_text()
 
 
+def test_memtrace_run_replays_what_the_program_cannot(tmp_path):
+    env = environment(preload=False, SIMGPU_MEMORY="2048MiB")
+    command = [TOOL, "run", "--output", tmp_path / "run", "--", PYTHON]
+    told = run([*command, CASES / "oom_scenes.py", "small"], env, cwd=tmp_path).stderr
+    assert "case 1: see memtrace oom\n  replayed with a setting, it gets past this point" in told
+    assert "PYTORCH_ALLOC_CONF=expandable_segments:True" in told
+
+
 def test_retry_that_helps_is_no_oom(tmp_path):
     _, told = judge(tmp_path, "allocator/workloads.py", "oom_whole")
     assert told["ooms"] == told["findings"] == []
