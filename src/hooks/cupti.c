@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -263,6 +264,8 @@ static enum cupti_role begin(enum cupti_role wanted, bool is_preloaded)
 static enum cupti_role wanted_role(bool is_preloaded)
 {
 	uint64_t source = config_early(offsetof(struct config, source_cupti));
+	if (getauxval(AT_SECURE)) /* whoever had us opened may not have the rights of the process */
+		return CUPTI_ABSENT;
 	if (!config_early(offsetof(struct config, enabled)))
 		return CUPTI_ABSENT;
 	if (source == 1 || (source == CONFIG_UNSET && !is_preloaded))

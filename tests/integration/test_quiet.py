@@ -16,7 +16,8 @@ TLS_BYTES_MAX = 256  # more does not fit when the library is opened by dlopen
 LIBC = {
     "memory and strings": """
         calloc free malloc memchr memcmp memcpy memmove memset strcasecmp strchr strcmp strcpy
-        strcspn strlen strncasecmp strncmp strncpy strnlen strrchr strspn strstr""",
+        strcspn strlen strncasecmp strncmp strncpy strnlen strrchr strspn strstr
+        strtok_r strtoul strtoull""",
     "mapped memory, of the front and the tables": "madvise mmap mremap munmap",
     "files of ours": """
         close fallocate fcntl fstat fstatfs ftruncate lstat open posix_fallocate pread pwrite read
