@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/output_name.h"
 #include "base/units.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -95,10 +96,7 @@ static int check(const char *path, const void *context)
 /* run.mtrace → run.repaired.mtrace */
 static void make_name(char name[PATH_BYTES], const char *path)
 {
-	size_t length = strlen(path), suffix = strlen(".mtrace");
-	bool has_suffix = length > suffix && !strcmp(path + length - suffix, ".mtrace");
-	snprintf(name, PATH_BYTES, "%.*s.repaired.mtrace",
-		 (int)(has_suffix ? length - suffix : length), path);
+	snprintf(name, PATH_BYTES, "%.*s.repaired" OUTPUT_SUFFIX, (int)output_stem_bytes(path), path);
 }
 
 static void tell_repair(const char *path, const struct repair *repair)

@@ -182,9 +182,7 @@ static int flame(const char *path, const void *context)
 	int status = load_trace(&loaded, path);
 	if (status)
 		return status;
-	names_find(&loaded);
-	if (choice->lines)
-		names_find_lines(&loaded, choice->debuginfod);
+	names_find_asked(&loaded, choice->lines, choice->debuginfod);
 	text_init(&out);
 	status = add_all(&out, &loaded, choice);
 	if (!status && choice->output)

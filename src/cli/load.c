@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/output_name.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "model/save.h"
@@ -162,8 +163,7 @@ int load_each(const struct arguments *arguments, int (*each)(const char *path, c
 
 static bool has_trace_name(const char *name)
 {
-	size_t length = strlen(name);
-	return length > 7 && !strcmp(name + length - 7, ".mtrace");
+	return name[output_stem_bytes(name)];
 }
 
 static bool is_newer(const struct stat *a, const struct stat *b)

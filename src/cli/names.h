@@ -23,6 +23,13 @@
 void names_find(struct loaded *);
 /* Places in the source too. Without `debuginfod` nothing is fetched over a network. */
 void names_find_lines(struct loaded *, bool debuginfod);
+/* What the options --lines and --debuginfod ask for. */
+static inline void names_find_asked(struct loaded *loaded, bool lines, bool debuginfod)
+{
+	names_find(loaded);
+	if (lines)
+		names_find_lines(loaded, debuginfod);
+}
 
 /* The whole C++ name of a symbol, valid until the next call; NULL when this machine has no C++
  * library, or it is none. */

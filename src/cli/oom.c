@@ -93,19 +93,14 @@ static int oom(const char *path, const void *context)
 	int status = load_trace(&loaded, path);
 	if (status)
 		return status;
-	names_find(&loaded);
-	if (choice->lines)
-		names_find_lines(&loaded, choice->debuginfod);
+	names_find_asked(&loaded, choice->lines, choice->debuginfod);
 	cures_find(&loaded, cures);
 	text_init(&out);
 	if (choice->json)
 		print_json(&out, &loaded, cures);
 	else
 		print_text(&out, &loaded, cures);
-	if (choice->json)
-		output_write(&out);
-	else
-		output_write_report(&out);
+	output_write_report(&out, choice->json);
 	text_release(&out);
 	status = model_oom_count(loaded.model) ? STATUS_NO : STATUS_YES;
 	if (choice->pickle && write_pickle(&loaded, choice) == STATUS_UNREADABLE)

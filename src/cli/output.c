@@ -83,10 +83,10 @@ static void add_bold_headings(struct text *out, const char *data, size_t bytes)
 	}
 }
 
-bool output_write_report(struct text *text)
+bool output_write_report(struct text *text, bool is_json)
 {
 	struct text bold;
-	if (!wants_colours())
+	if (is_json || !wants_colours())
 		return output_write(text);
 	text_init(&bold);
 	add_bold_headings(&bold, text->data, text->used_bytes);

@@ -13,8 +13,8 @@ void output_restore_signals(void); /* in a child before exec: SIGPIPE as it was 
 /* Writes the text to stdout and empties it. False: it failed, now or before, and that was said (a
  * reader that went away is not worth a word). */
 bool output_write(struct text *);
-/* For a report for people: the same, with headings in bold on a terminal that wants colours. */
-bool output_write_report(struct text *);
+/* The same; a report for people, which JSON is not, has its headings in bold on a terminal that wants colours. */
+bool output_write_report(struct text *, bool is_json);
 /* The exit status: `status`, or STATUS_UNREADABLE when the output failed. */
 int output_finish(int status);
 

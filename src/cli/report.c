@@ -80,15 +80,10 @@ static int report(const char *path, const void *context)
 	int status = load_trace(&loaded, path);
 	if (status)
 		return status;
-	names_find(&loaded);
-	if (choice->lines)
-		names_find_lines(&loaded, choice->debuginfod);
+	names_find_asked(&loaded, choice->lines, choice->debuginfod);
 	text_init(&out);
 	print(&out, &loaded, choice);
-	if (choice->json)
-		output_write(&out);
-	else
-		output_write_report(&out);
+	output_write_report(&out, choice->json);
 	text_release(&out);
 	load_close(&loaded);
 	return STATUS_YES;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/output_name.h"
 #include "base/units.h"
 #include "cli/cure.h"
 #include "cli/load.h"
@@ -155,10 +156,10 @@ static bool wants_words(void)
 static void save_summary(const char *path, const struct text *summary)
 {
 	char name[2 * PATH_MAX];
-	size_t stem = strlen(path) - strlen(".mtrace");
-	if (strlen(path) < strlen(".mtrace") || strcmp(path + stem, ".mtrace"))
+	int stem = (int)output_stem_bytes(path);
+	if (!path[stem])
 		return;
-	snprintf(name, sizeof name, "%.*s.txt", (int)stem, path);
+	snprintf(name, sizeof name, "%.*s.txt", stem, path);
 	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
@@ -171,10 +172,7 @@ static void save_summary(const char *path, const struct text *summary)
 static bool has_run_out(const char *path)
 {
 	char name[2 * PATH_MAX];
-	size_t stem = strlen(path) - strlen(".mtrace");
-	if (strlen(path) < strlen(".mtrace"))
-		return false;
-	snprintf(name, sizeof name, "%.*s.oom1.txt", (int)stem, path);
+	snprintf(name, sizeof name, "%.*s.oom1.txt", (int)output_stem_bytes(path), path);
 	return !access(name, F_OK);
 }
 

@@ -81,10 +81,7 @@ static int steps(const char *path, const void *context)
 		print_json(&out, &loaded);
 	else
 		print_text(&out, &loaded, choice);
-	if (choice->json)
-		output_write(&out);
-	else
-		output_write_report(&out);
+	output_write_report(&out, choice->json);
 	text_release(&out);
 	load_close(&loaded);
 	return STATUS_YES;

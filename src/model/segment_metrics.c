@@ -89,15 +89,14 @@ size_t segment_classes_of(const struct segment_map *map, struct segment_class *c
 
 /* ---------- one size ---------- */
 
-static uint64_t sum_holes(const struct segment_map *map, uint64_t wanted_bytes, bool is_whole)
+static uint64_t sum_usable(const struct segment_map *map, uint64_t wanted_bytes)
 {
 	uint64_t sum = 0, address;
 	for (size_t i = 0; i < map->segment_count; i++) {
 		const struct segment *segment = &map->segments[i];
 		for (uint32_t j = 0; segment->largest_hole_bytes >= wanted_bytes && j <= segment->block_count; j++) {
 			uint64_t bytes = segment_hole(map, segment, j, &address);
-			if (bytes >= wanted_bytes)
-				sum += is_whole ? bytes : bytes / wanted_bytes * wanted_bytes;
+			sum += bytes / wanted_bytes * wanted_bytes;
 		}
 	}
 	return sum;
@@ -108,12 +107,7 @@ double segment_unusable_index(const struct segment_map *map, uint64_t bytes)
 	struct segment_metrics metrics = segment_metrics_of(map);
 	if (!metrics.external_bytes || !bytes)
 		return 0;
-	return 1 - (double)sum_holes(map, bytes, false) / (double)metrics.external_bytes;
-}
-
-uint64_t segment_usable_bytes(const struct segment_map *map, uint64_t bytes)
-{
-	return sum_holes(map, bytes ? bytes : 1, true);
+	return 1 - (double)sum_usable(map, bytes) / (double)metrics.external_bytes;
 }
 
 /* ---------- who pins ---------- */

@@ -81,8 +81,6 @@ size_t segment_classes_of(const struct segment_map *, struct segment_class *clas
 
 /* 1 - the bytes in which requests of `bytes` would fit / external; 0 when nothing is free. */
 double segment_unusable_index(const struct segment_map *, uint64_t bytes);
-/* Free ranges of at least `bytes`, in all. */
-uint64_t segment_usable_bytes(const struct segment_map *, uint64_t bytes);
 
 struct segment_pinner { /* live blocks of one stack that keep free memory from going back */
 	uint32_t stack;

@@ -180,9 +180,9 @@ static char expand(struct text *text, const char *template)
 /* "run.mtrace" is taken for "run": the suffix is ours to add. */
 static void strip_suffix(char *output)
 {
-	size_t length = strlen(output), suffix = strlen(".mtrace");
-	if (length > suffix && !strcmp(output + length - suffix, ".mtrace") && output[length - suffix - 1] != '/')
-		output[length - suffix] = 0;
+	size_t stem = output_stem_bytes(output);
+	if (output[stem] && output[stem - 1] != '/')
+		output[stem] = 0;
 }
 
 static void expand_output(struct config *config, const char *template)

@@ -290,11 +290,6 @@ void symbols_close(struct symbols *symbols)
 	arena_release(symbols->arena); /* the symbols are in it */
 }
 
-size_t symbols_count(const struct symbols *symbols)
-{
-	return symbols->count;
-}
-
 /* ---------- look-up ---------- */
 
 static size_t first_above(const struct symbols *symbols, uint64_t address)

@@ -23,6 +23,4 @@ void symbols_close(struct symbols *);
  * public one. Names longer than 4 KiB are cut. Valid until the next call. */
 const char *symbols_find(struct symbols *, uint64_t address, uint64_t *offset);
 
-size_t symbols_count(const struct symbols *);
-
 #endif

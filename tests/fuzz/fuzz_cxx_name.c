@@ -1,24 +1,8 @@
 /* Feeds cxx_name() symbols that nobody made, and checks what it promises whatever they are: a name
- * that ends, within its room, and no symbol left without one.
- *
- * Built without a fuzzing compiler, `fuzz_cxx_name FILE...` replays inputs. */
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+ * that ends, within its room, and no symbol left without one. */
+#include "replay.h"
 
 #include "base/cxx_name.h"
-
-#if defined(__has_feature)
-#if __has_feature(coverage_sanitizer)
-#define FUZZING /* the fuzzer brings main() */
-#endif
-#endif
-
-#define SYMBOL_BYTES 65536
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void check(const char *symbol)
 {
@@ -43,21 +27,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	free(symbol);
 	return 0;
 }
-
-#ifndef FUZZING
-int main(int count, char **paths)
-{
-	static uint8_t data[SYMBOL_BYTES];
-	for (int i = 1; i < count; i++) {
-		FILE *file = fopen(paths[i], "rb");
-		if (!file) {
-			perror(paths[i]);
-			return 1;
-		}
-		size_t bytes = fread(data, 1, sizeof data, file);
-		fclose(file);
-		LLVMFuzzerTestOneInput(data, bytes);
-	}
-	return 0;
-}
-#endif
