@@ -160,6 +160,13 @@ static void read_statistics(struct account *account, const char *folder)
 		account->peak_bytes = highest;
 }
 
+/* A process that has only just made its trace has nothing in it. */
+static bool is_begun(const char *path)
+{
+	struct stat file;
+	return !stat(path, &file) && file.st_size;
+}
+
 static void read_account(struct account *account, const struct fit_running *run)
 {
 	char path[2 * PATH_MAX];
@@ -170,7 +177,8 @@ static void read_account(struct account *account, const struct fit_running *run)
 		if (!strstr(entry->d_name, ".mtrace"))
 			continue;
 		snprintf(path, sizeof path, "%s/%s", run->folder, entry->d_name);
-		add_trace(account, path, run->context_bytes);
+		if (is_begun(path))
+			add_trace(account, path, run->context_bytes);
 	}
 	if (stream)
 		closedir(stream);
