@@ -1,0 +1,221 @@
+/* Sums: by stack and label, by owner, by device, now and at their peak. Grouped by the file that defines
+ * it. What the sums are of is in memory_private.h and block.c. */
+#ifndef MT_MODEL_FIGURES_PRIVATE_H
+#define MT_MODEL_FIGURES_PRIVATE_H
+
+#include "model/attribution_private.h"
+#include "model/model.h"
+#include "model/reconcile.h"
+#include "model/segments.h"
+
+struct model;
+
+/* ---------- meter.c: bytes and calls ---------- */
+
+enum change {
+	CHANGE_OBTAINED,
+	CHANGE_GIVEN_BACK,
+	CHANGE_KEPT,     /* a free that was noted has failed */
+	CHANGE_WITHDRAWN /* it should never have been counted here */
+};
+
+struct meter {
+	uint64_t live_bytes, peak_bytes, total_bytes;
+	uint64_t allocations, frees;
+};
+
+void meter_change(struct meter *, enum change, uint64_t bytes);
+/* `bytes` after `change`. */
+uint64_t bytes_change(uint64_t bytes, enum change, uint64_t by);
+
+/* ---------- composition.c: a sum by stack and label, now and at its peak ---------- */
+
+struct share { /* what one stack holds under one label */
+	uint64_t bytes, count;
+	uint64_t peak_bytes, peak_count; /* at the peak: valid if epoch is the composition's */
+	uint64_t epoch;
+	uint32_t stack;
+	uint32_t next; /* share of the same stack, plus one */
+	uint8_t label;
+};
+
+struct composition {
+	struct meter meter; /* the sum */
+	struct share *shares;
+	uint32_t *index_of_stack; /* its newest in shares, plus one; 0: the stack has none */
+	uint32_t share_count, share_capacity, stack_capacity;
+	uint64_t epoch; /* counts the peaks */
+	struct model_peak peak, previous_peak;
+	uint64_t label_bytes[LABEL_COUNT]; /* now */
+	const void *revocable; /* the memory that made the peak, while nothing has changed since */
+};
+
+struct snapshot_row {
+	uint64_t bytes, count;
+};
+
+struct snapshot { /* a copy of the shares at one moment, that follows later changes of labels */
+	const struct composition *of;
+	struct snapshot_row *rows; /* by share */
+	uint32_t count; /* at least that of the shares then */
+	uint64_t sequence;
+	struct snapshot *before, *next; /* of all in the model */
+};
+
+void composition_change(struct model *, struct composition *, enum change, uint32_t stack, uint8_t label,
+			uint64_t bytes);
+/* One item of `bytes` has another label, now or at the peak or both. */
+void composition_move(struct model *, struct composition *, uint32_t stack, uint8_t from, uint8_t to,
+		      uint64_t bytes, bool now, bool at_peak);
+struct snapshot_row share_at_peak(const struct composition *, const struct share *);
+bool composition_is_at_peak(const struct composition *); /* higher than ever before */
+/* `memory` may turn out not to belong here at the next event; NULL: cannot. */
+void composition_set_peak(struct composition *, const struct model_peak *, const void *memory);
+/* Undoes set_peak if that is still possible. */
+void composition_revoke(struct composition *, const void *memory);
+/* The snapshot must stay where it is until it is released. */
+void composition_snapshot(struct model *, const struct composition *, uint64_t sequence,
+			  struct snapshot *);
+/* What was saved: a share with its values, and a snapshot that has no rows yet. */
+int composition_restore(struct model *, struct composition *, const struct share *); /* 0 or -ENOMEM */
+void snapshot_restore(struct model *, struct snapshot *, const struct snapshot *saved);
+/* The row of a share, made if there is none; NULL: out of memory. */
+struct snapshot_row *snapshot_row(struct model *, struct snapshot *, uint32_t index);
+void snapshot_move(struct model *, struct snapshot *, uint32_t stack, uint8_t from, uint8_t to,
+		   uint64_t bytes);
+void snapshot_release(struct model *, struct snapshot *);
+
+/* ---------- rows.c: the largest rows of a composition, without memory of its own ---------- */
+
+struct picker {
+	struct model_share *rows;
+	size_t capacity, used, count; /* count: of all that were offered */
+};
+
+void picker_offer(struct picker *, const struct model_share *);
+size_t picker_finish(struct picker *); /* sorts */
+
+/* ---------- owner.c: whose a stack is ---------- */
+
+enum { OWNER_UNKNOWN, OWNER_PYTORCH };
+
+struct stack_facts {
+	uint16_t owner;
+	bool known, has_empty_cache; /* a Python frame of that name */
+};
+
+int owners_init(struct model *);
+uint16_t owner_restore(struct model *, const char *name); /* the index of a new owner */
+const struct stack_facts *stack_facts(struct model *, uint32_t stack); /* never NULL */
+/* True also if one is unknown. */
+bool stacks_have_same_python(const struct model *, uint32_t, uint32_t);
+
+/* ---------- trend.c: how the least live memory moves ---------- */
+
+#define TREND_WINDOWS 48
+
+struct trend_window {
+	uint64_t begin; /* sequence of the event before it */
+	uint64_t least_bytes;
+	uint64_t allocations, frees;
+};
+
+struct trend_series {
+	struct trend_window windows[TREND_WINDOWS], open;
+	uint32_t count;	 /* of full windows */
+	uint32_t stride; /* periods a window */
+	uint32_t periods; /* of the open one */
+	uint64_t total_periods;
+};
+
+struct trend { /* a period is a step, or a stretch of block events */
+	struct trend_series steps, events;
+	uint64_t event_count;
+};
+
+struct trend_growth {
+	const struct trend_series *series;
+	bool is_growing;
+	uint32_t first, windows; /* of the rise */
+	uint64_t begin;		 /* sequence */
+	uint64_t bytes, periods, allocations, frees;
+};
+
+void trend_note(struct trend *, enum change, uint64_t live_bytes, uint64_t sequence);
+void trend_end_step(struct trend *, uint64_t live_bytes, uint64_t sequence);
+struct trend_growth trend_growth_of(const struct trend_series *);
+uint32_t trend_window_of(const struct trend_growth *, uint64_t sequence);
+
+struct work { /* what was going on at a moment that is judged */
+	uint64_t steps, backwards;
+	uint64_t call_begin; /* sequence at which the call of a module that goes on began; UINT64_MAX: none does */
+	bool has_trained;
+};
+
+/* ---------- device.c: the figures of a device ---------- */
+
+struct lazy { /* a value at the peak of a composition */
+	uint64_t bytes, epoch;
+};
+
+struct owner_bytes {
+	uint64_t live_bytes, peak_bytes, frozen_bytes;
+	struct lazy at_peak[2]; /* of device.whole, device.allocated */
+};
+
+struct pool_reads { /* what the program read of the pool that PyTorch uses */
+	bool has_used, has_used_high, has_reserved, has_reserved_high;
+	uint64_t used_bytes, used_high_bytes, reserved_bytes, reserved_high_bytes;
+};
+
+struct spread { /* of PyTorch's memory, what is told beside reserved and allocated */
+	uint64_t releasable_bytes; /* segments, and pages of expandable ones, that hold no block */
+	uint64_t internal_bytes;   /* of live blocks: more than was asked for, as far as that is known */
+	uint64_t unasked_bytes;    /* of live blocks of which it is not */
+};
+
+struct device_figures { /* what is frozen when the program's own code ends */
+	struct spread spread;
+	struct meter reserved, pytorch_allocated, pytorch_reserved;
+	struct pool_reads reads;
+	uint64_t segments;
+};
+
+struct device {
+	uint8_t slot;
+	bool has_blocks, has_async, free_known;
+	bool has_phases;     /* of the last event: what its thread or loop was doing */
+	uint8_t phase;
+	uint64_t step;
+	struct composition whole;     /* all driver memory: told as long as there are no blocks */
+	struct composition allocated; /* blocks, and memory that is not a caching allocator's */
+	struct device_figures now, frozen;
+	struct meter frozen_allocated;
+	struct snapshot frozen_stacks;
+	struct owner_bytes *owners; /* by owner */
+	uint32_t owner_capacity;
+	uint64_t retries, ooms;
+	uint64_t total_bytes, free_bytes;
+	struct untracked untracked;
+	struct model_fullest fullest;
+	struct segment_map *frozen_map;
+	struct trend trend, *frozen_trend;
+	struct work frozen_work;
+	struct model_device shown; /* made anew at every look */
+	struct model_owner shown_owner;
+};
+
+struct device *device_of(struct model *, uint8_t ordinal); /* NULL: the host, or out of memory */
+struct device *find_device(const struct model *, unsigned ordinal); /* NULL: it saw no event */
+uint8_t device_slot(uint8_t ordinal);
+void device_has_blocks(struct device *);                 /* from the first block event on */
+struct composition *device_composition(struct device *); /* the one that is shown */
+void device_change_owner(struct model *, struct device *, uint16_t owner, enum change,
+			 uint64_t bytes);
+/* To be called at the end of an event that added to a composition. */
+void device_note_peak(struct device *, const struct event *, const void *memory);
+void device_freeze(struct model *, struct device *, uint64_t sequence);
+void device_describe(const struct model *, struct device *);
+bool device_peak_owner(const struct device *, uint32_t owner, uint64_t *at_peak_bytes);
+
+#endif
