@@ -48,9 +48,9 @@ static bool outermost_made(const void *frame)
 static void outermost_ends(void)
 {
 	thread_self.depth = 0;
-	if (thread_self.is_counted)
-		session_call_ends();
-	thread_self.is_counted = false;
+	if (thread_self.counted)
+		session_call_ends(thread_self.counted);
+	thread_self.counted = NULL;
 }
 
 void call_open(struct call *call, const void *frame, const void *real)
@@ -68,7 +68,7 @@ void call_open(struct call *call, const void *frame, const void *real)
 		thread_self.outermost = frame;
 		thread_self.outermost_real = real;
 		thread_self.outermost_return = return_address(frame);
-		thread_self.is_counted = session_call_begins();
+		thread_self.counted = session_call_begins();
 	}
 	thread_self.depth = call->depth + 1;
 }

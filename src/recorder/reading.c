@@ -113,12 +113,12 @@ static int read_device(struct session *session, unsigned ordinal)
 {
 	struct nvml_reading reading;
 	uint64_t begun;
-	if (!session_is_quiet(&begun))
+	if (!calls_were_quiet(&session_anchor->calls, &begun))
 		return -EAGAIN;
 	int error = nvml_read(ordinal, &reading);
 	if (error)
 		return error;
-	if (!session_is_quiet_since(begun))
+	if (calls_begun(&session_anchor->calls) != begun)
 		return -EAGAIN;
 	struct record record = { .what = MEMTRACE_READING,
 				 .device = (uint8_t)ordinal,

@@ -219,7 +219,7 @@ int record_reading(struct session *session, struct record *record, uint64_t begu
 		return -EAGAIN;
 	prepared.time_ns = session_now(session);
 	uint64_t ticket = __atomic_fetch_add(&session->writer.live->head, 1, __ATOMIC_SEQ_CST);
-	bool is_exact = session_is_quiet_since(begun);
+	bool is_exact = calls_begun(&session_anchor->calls) == begun;
 	record->status = !is_exact;
 	publish(session, ticket, record, &prepared);
 	return is_exact ? 0 : -EAGAIN;

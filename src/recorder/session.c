@@ -1,4 +1,4 @@
-/* Owns the life of a recording. The word that says whether there is one lies in a page that is wiped in a forked
+/* Owns the life of a recording. The word that says whether there is one lies in pages that are wiped in a forked
  * child (MADV_WIPEONFORK) but shared by a vfork child, and the pid beside it tells the two apart: a forked child
  * starts with nothing and touches nothing of its parent's, a vfork child passes straight on. */
 #include "recorder/session.h"
@@ -36,21 +36,21 @@ struct anchor *session_anchor;
 
 static uint32_t generations; /* counts on in forked children */
 
-/* ---------- the wiped page ---------- */
+/* ---------- the wiped pages ---------- */
 
 static struct anchor *anchor_create(void)
 {
-	struct anchor *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct anchor *page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return NULL;
-	if (madvise(page, 4096, MADV_WIPEONFORK)) { /* before Linux 4.14: no safe way to tell a child */
-		munmap(page, 4096);
+	if (madvise(page, sizeof *page, MADV_WIPEONFORK)) { /* before Linux 4.14: no safe way to tell a child */
+		munmap(page, sizeof *page);
 		return NULL;
 	}
 	struct anchor *none = NULL;
 	if (__atomic_compare_exchange_n(&session_anchor, &none, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return page;
-	munmap(page, 4096);
+	munmap(page, sizeof *page);
 	return none;
 }
 

@@ -7,10 +7,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "recorder/calls.h"
 #include "recorder/config.h"
 #include "recorder/dump.h"
 #include "recorder/fast_clock.h"
 #include "recorder/intern.h"
+#include "recorder/thread.h"
 #include "trace/writer.h"
 
 struct session {
@@ -35,9 +37,7 @@ struct anchor {
 	uint32_t state;
 	pid_t pid;
 	struct session *session; /* stays readable after the end */
-	/* Outermost traced calls: each ended one has published its events. */
-	_Alignas(64) uint64_t calls_begun;
-	_Alignas(64) uint64_t calls_ended;
+	struct calls calls;      /* the outermost ones */
 };
 extern struct anchor *session_anchor __attribute__((visibility("hidden"))); /* NULL before the first event */
 
@@ -48,32 +48,20 @@ static inline struct session *session_current(void)
 	return anchor && __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_READY ? anchor->session : NULL;
 }
 
-/* A traced call begins. True: session_call_ends() has to follow. */
-static inline bool session_call_begins(void)
+/* An outermost traced call begins; NULL: it is not counted, else session_call_ends() has to follow. */
+static inline struct call_count *session_call_begins(void)
 {
 	struct anchor *anchor = __atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE);
 	if (!anchor)
-		return false;
-	__atomic_fetch_add(&anchor->calls_begun, 1, __ATOMIC_SEQ_CST);
-	return true;
+		return NULL;
+	bool is_known = __atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_READY &&
+			thread_self.generation == anchor->session->generation;
+	return calls_begin(&anchor->calls, is_known ? thread_self.id : 0);
 }
 
-static inline void session_call_ends(void)
+static inline void session_call_ends(struct call_count *count)
 {
-	__atomic_fetch_add(&session_anchor->calls_ended, 1, __ATOMIC_SEQ_CST);
-}
-
-/* True if there was an instant at which no traced call was open; *begun says when. */
-static inline bool session_is_quiet(uint64_t *begun)
-{
-	uint64_t ended = __atomic_load_n(&session_anchor->calls_ended, __ATOMIC_SEQ_CST);
-	*begun = __atomic_load_n(&session_anchor->calls_begun, __ATOMIC_SEQ_CST);
-	return *begun == ended;
-}
-
-static inline bool session_is_quiet_since(uint64_t begun)
-{
-	return __atomic_load_n(&session_anchor->calls_begun, __ATOMIC_SEQ_CST) == begun;
+	calls_end(&session_anchor->calls, count);
 }
 
 /* Ends the recording and returns what it was, to the one caller that ended it; NULL to all others, in a vfork

@@ -21,8 +21,8 @@ struct thread_self {
 	uint32_t stack_id;    /* the stack that was looked up last, and its key */
 	uint32_t capturing;   /* stream captures open on this thread */
 	uint64_t stack_key;
+	struct call_count *counted; /* where the outermost call is: recorder/calls.h */
 	uint64_t asked_bytes; /* by the last computeStorageNbytes, until a block event takes it */
-	uint8_t is_counted;   /* the outermost call is, among those in progress */
 	uint32_t probe_seen;  /* the backward after which this thread was seen in a module: recorder/probe.h */
 	uint32_t probe_site;  /* the caller of the step that was told last, 0 none */
 	uint16_t probe_looks; /* launches looked at since */
