@@ -15,6 +15,7 @@
 #define TOMBSTONES_MAX	65536
 #define SIZES_MAX	65536
 #define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
+#define PARAMETER_SITES	8
 
 struct model;
 struct block;
@@ -93,6 +94,7 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	int32_t predicted;	/* in the same */
 	uint32_t stamp;
 	uint32_t keeper;	      /* frame of the program's that has made one which it kept, 0 none */
+	uint32_t joiner;	      /* … one which the graph kept in which it was used */
 	struct block *newest; /* made outside backward, that may become a parameter */
 };
 
@@ -137,6 +139,10 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	bool is_setting_up;
 	uint32_t backwards, steps, calls;
 	uint32_t call_count; /* blocks of the call that goes on */
+	/* Of blocks of forward passes those alive: made since the last backward, and before. */
+	uint32_t young_count, old_count;
+	uint32_t whole_backwards; /* in a row, that left every block of a graph where it was */
+	bool took; /* the backward that goes on has freed one */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
 	struct block_list clones; /* of parameters, by the program */
 	struct call *recent;	  /* the last one, until another or a backward: NULL none */
@@ -172,6 +178,8 @@ void settle_step(struct model *, struct loop *, struct stepper *);
 struct size_entry *count_gradient(struct model *, uint64_t bytes);
 /* The program keeps what it makes there, of that size. */
 bool is_made_to_keep(struct model *, const struct block *);
+/* What the program computes there, of that size, a graph keeps. */
+bool is_made_for_graph(struct model *, const struct block *);
 /* Of all blocks, so only for an OOM and at the end: those in a graph that should be gone. */
 void settle_for_report(struct model *);
 
@@ -208,6 +216,7 @@ struct block_facts { /* in every live block */
 	bool is_early : 1; /* born before anything trained */
 	bool is_clone : 1; /* of something as large as a parameter */
 	bool is_shared : 1; /* two loops were in backward */
+	bool is_in_pass : 1; /* in the loop's young_count or old_count */
 };
 
 static inline bool context_is_users(uint8_t context)
@@ -224,6 +233,9 @@ static inline bool facts_have(const struct moment_facts *facts, enum mark mark)
 void classify_alloc(struct model *, struct block *, const struct event *, const struct moment_facts *);
 void classify_free(struct model *, struct block *, const struct event *, const struct moment_facts *);
 void classify_copy(struct model *, struct block *);
+/* Made of one value before its loop was used, never copied to, and still there: a cache, as long as nothing
+ * has trained. */
+bool block_is_cache(const struct model *, const struct block *);
 uint32_t block_age(const struct model *, const struct block *); /* in backwards of its loop */
 
 /* ---------- step.c ---------- */
@@ -272,6 +284,8 @@ struct attribution {
 	struct tombstone *tombstones;
 	uint32_t tombstone_count, tombstone_capacity, tombstone_free;
 	uint64_t tombstones_lost;
+	uint32_t parameter_sites[PARAMETER_SITES]; /* frames that made what turned out to be a parameter */
+	uint32_t parameter_site_count;		   /* ever */
 	struct known_marks {
 		struct stack_marks marks;
 		bool is_known;

@@ -178,6 +178,8 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 		list_push(verdict.list, block);
 	if (verdict.kind == KIND_PARAMETER)
 		size_add_parameter(m, block->bytes, 1);
+	block->facts.is_in_pass = verdict.kind == KIND_FORWARD && verdict.label == LABEL_FORWARD;
+	facts->loop->young_count += block->facts.is_in_pass;
 	bool is_plain = !facts->is_backward && !block->facts.is_zeros && !block->facts.is_factory;
 	struct size_entry *size = is_plain ? size_find(m, block->bytes) : NULL;
 	if (size)

@@ -84,6 +84,8 @@ static enum label freed_parameter(struct model *m, struct block *block, const st
 	pass_on(m, block, facts);
 	bool is_scratch = context == MARK_LOAD || context == MARK_INIT || context == MARK_USER_INIT ||
 			  (block->facts.context == MARK_USER_INIT && !block_age(m, block));
+	if (block_is_cache(m, block))
+		return LABEL_KEPT;
 	return is_scratch ? LABEL_TEMPORARY : (enum label)block->facts.label;
 }
 
@@ -164,6 +166,8 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 			return LABEL_KEPT;
 		if (own->kind != KIND_INPUT)
 			return freed_forward(m, block, facts);
+		if (block_is_cache(m, block))
+			return LABEL_KEPT;
 		return is_by_engine && !own->is_copied_to && !own->is_factory ? LABEL_ACTIVATION :
 										(enum label)own->label;
 	case KIND_RECOMPUTED:
@@ -197,6 +201,24 @@ static void leave_call(struct model *m, struct block *block, const struct event 
 		settle_graph(m, call);
 }
 
+static void leave_pass(struct model *m, struct block *block, bool by_backward)
+{
+	struct loop *loop = &m->attribution->loops[block->facts.loop];
+	if (!block->facts.is_in_pass)
+		return;
+	loop->took |= by_backward;
+	if (block_age(m, block))
+		loop->old_count--;
+	else
+		loop->young_count--;
+}
+
+/* While the interpreter ends, nobody frees a block for a reason. */
+static bool is_decided(const struct model *m, const struct block *block)
+{
+	return m->is_frozen && !label_meaning(block->facts.label, m->attribution->has_trained).is_provisional;
+}
+
 void classify_free(struct model *m, struct block *block, const struct event *e,
 		   const struct moment_facts *facts)
 {
@@ -204,7 +226,9 @@ void classify_free(struct model *m, struct block *block, const struct event *e,
 	struct size_entry *size = size_find(m, block->bytes);
 	if (size && size->newest == block)
 		size->newest = NULL;
-	relabel(m, block, freed_as(m, block, e, facts));
+	leave_pass(m, block, facts->is_backward);
+	if (!is_decided(m, block))
+		relabel(m, block, freed_as(m, block, e, facts));
 	leave_call(m, block, e, facts->is_backward);
 	struct model_observer *observer = m->attribution->observer;
 	if (observer)

@@ -170,7 +170,7 @@ static void begin_backward(struct model *m, struct loop *loop, const struct even
 	struct attribution *a = m->attribution;
 	step_note_moment(m, loop, MODEL_AFTER_FORWARD, e);
 	loop->in_backward = true;
-	loop->by_grad = false;
+	loop->by_grad = loop->took = false;
 	a->has_trained = true;
 	a->stamp++;
 	end_forward(m, loop);

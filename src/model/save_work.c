@@ -70,6 +70,10 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, steps),
 	FIELD(struct loop, calls),
 	FIELD(struct loop, call_count),
+	FIELD(struct loop, young_count),
+	FIELD(struct loop, old_count),
+	FIELD(struct loop, whole_backwards),
+	FIELD_BOOL(struct loop, took),
 	FIELD_END,
 };
 
@@ -83,6 +87,8 @@ static const struct field attribution_fields[] = {
 	FIELD(struct attribution, step_count),
 	FIELD(struct attribution, steps.count),
 	FIELD(struct attribution, tombstones_lost),
+	FIELD_ROW(struct attribution, parameter_sites),
+	FIELD(struct attribution, parameter_site_count),
 	FIELD_END,
 };
 
@@ -97,6 +103,7 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, predicted),
 	FIELD(struct size_entry, stamp),
 	FIELD(struct size_entry, keeper),
+	FIELD(struct size_entry, joiner),
 	FIELD_END,
 };
 
@@ -105,8 +112,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 24);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 712);
-SAVED_SIZE(attribution, 5896);
+SAVED_SIZE(loop, 728);
+SAVED_SIZE(attribution, 6064);
 SAVED_SIZE(size_entry, 56);
 
 /* ---------- steps ---------- */

@@ -3,6 +3,8 @@
  * of the program's own are looked at after every backward until they are old enough. */
 #include "model/model_private.h"
 
+#define GRAPH_COUNT 4 /* fewer blocks are no graph */
+
 /* ---------- long-lived blocks of the program ---------- */
 
 /* There are gradients or states of that size, and no parameter for them. */
@@ -11,8 +13,26 @@ static bool lacks_parameter(const struct size_entry *size)
 	return size->gradients_most > size->parameters || (size->states && !size->parameters);
 }
 
+static void note_parameter_site(struct attribution *a, uint32_t site)
+{
+	a->parameter_sites[a->parameter_site_count++ % PARAMETER_SITES] = site;
+}
+
+/* Of a row of tensors that one line makes, such as master weights, some have the size of another's gradient. */
+static bool is_made_as_parameter(struct model *m, const struct block *block)
+{
+	const struct attribution *a = m->attribution;
+	uint32_t site = attribution_marks(m, block->stack)->site;
+	for (unsigned i = 0; site && i < PARAMETER_SITES; i++)
+		if (a->parameter_sites[i] == site)
+			return true;
+	return false;
+}
+
 static void become_parameter(struct model *m, struct block *block)
 {
+	if (!is_made_as_parameter(m, block))
+		note_parameter_site(m->attribution, attribution_marks(m, block->stack)->site);
 	list_remove(block);
 	size_add_parameter(m, block->bytes, 1);
 	block->facts.kind = KIND_PARAMETER;
@@ -25,6 +45,20 @@ static void settle_as(struct model *m, struct block *block, enum label label)
 	relabel(m, block, label);
 }
 
+/* Nothing trained has its size: it holds data. */
+static bool is_store(const struct block *block, const struct size_entry *size)
+{
+	return block->facts.is_factory && !size->states && !size->gradients_most;
+}
+
+bool block_is_cache(const struct model *m, const struct block *block)
+{
+	const struct block_facts *facts = &block->facts;
+	return !m->attribution->has_trained && facts->is_zeros && !facts->is_copied_to &&
+	       context_is_users(facts->context) && block->bytes >= SIGNIFICANT_BYTES &&
+	       m->attribution->loops[facts->loop].calls - facts->calls >= 2;
+}
+
 /* Made of one value, or copied, in the constructor of a class of the program: a module, or not? */
 static void age_parameter(struct model *m, struct loop *loop, struct block *block)
 {
@@ -33,12 +67,15 @@ static void age_parameter(struct model *m, struct loop *loop, struct block *bloc
 	const struct size_entry *size = size_get(m, block->bytes);
 	int32_t enough = block->facts.is_clone ? size->parameters : 1;
 	if (size->gradients_most >= enough || block->facts.is_copied_to) {
-		list_remove(block);
+		settle_as(m, block, LABEL_PARAMETER);
 		return;
 	}
 	size_add_parameter(m, block->bytes, -1);
 	block->facts.kind = KIND_NONE;
-	settle_as(m, block, block->facts.is_clone ? LABEL_COPY : LABEL_OTHER);
+	if (is_store(block, size_get(m, block->bytes)))
+		settle_as(m, block, LABEL_INPUT);
+	else
+		settle_as(m, block, block->facts.is_clone ? LABEL_COPY : LABEL_OTHER);
 }
 
 static void age_loaded(struct model *m, struct block *block)
@@ -66,10 +103,24 @@ bool is_made_to_keep(struct model *m, const struct block *block)
 	       size->keeper == attribution_marks(m, block->stack)->site;
 }
 
-/* Nothing trained has its size: it holds data. */
-static bool is_store(const struct block *block, const struct size_entry *size)
+bool is_made_for_graph(struct model *m, const struct block *block)
 {
-	return block->facts.is_factory && !size->parameters && !size->states && !size->gradients_most;
+	const struct size_entry *size = size_find(m, block->bytes);
+	return size && size->joiner && !block->facts.is_copied_to && !block->facts.is_factory &&
+	       size->joiner == attribution_marks(m, block->stack)->site;
+}
+
+/* No graph has been taken apart since it was computed, and older ones are there still. */
+static bool is_in_whole_graph(const struct loop *loop, const struct block *block, uint64_t age)
+{
+	return !block->facts.is_copied_to && !block->facts.is_factory && loop->whole_backwards >= age &&
+	       loop->old_count >= GRAPH_COUNT;
+}
+
+static void join_graph(struct model *m, struct block *block)
+{
+	size_get(m, block->bytes)->joiner = attribution_marks(m, block->stack)->site;
+	settle_as(m, block, LABEL_RETAINED);
 }
 
 static void age_kept(struct model *m, struct loop *loop, struct block *block, bool after_call)
@@ -82,12 +133,19 @@ static void age_kept(struct model *m, struct loop *loop, struct block *block, bo
 		become_parameter(m, block);
 		return;
 	}
+	if (age >= 2 && facts->is_early && !facts->is_factory && !facts->is_copied_to &&
+	    is_made_as_parameter(m, block)) {
+		become_parameter(m, block);
+		return;
+	}
 	if (age < 2 || block->bytes < SIGNIFICANT_BYTES)
 		return;
 	if (lacks_parameter(size) && !facts->is_zeros && !facts->is_clone)
 		become_parameter(m, block);
-	else if (facts->is_zeros && size->parameters > 0)
+	else if (facts->is_zeros && size->parameters > 0 && !size->states)
 		settle_as(m, block, LABEL_STATE);
+	else if (is_in_whole_graph(loop, block, age))
+		join_graph(m, block);
 	else if (age <= loop_age_of_kept(loop))
 		return;
 	else if (!facts->is_copied_to && !facts->is_factory)
@@ -203,11 +261,13 @@ void settle_call(struct model *m, struct loop *loop)
 
 static void settle_datum(struct model *m, struct loop *loop, struct block *block)
 {
-	bool is_kept = is_made_to_keep(m, block);
+	enum label label = is_made_to_keep(m, block)   ? LABEL_KEPT :
+			   is_made_for_graph(m, block) ? LABEL_FORWARD :
+							 LABEL_INPUT;
 	list_remove(block);
-	block->facts.kind = is_kept ? KIND_FORWARD : KIND_INPUT;
-	list_push(is_kept ? &loop->young : &loop->kept, block);
-	relabel(m, block, is_kept ? LABEL_KEPT : LABEL_INPUT);
+	block->facts.kind = label == LABEL_INPUT ? KIND_INPUT : KIND_FORWARD;
+	list_push(label == LABEL_INPUT ? &loop->kept : &loop->young, block);
+	relabel(m, block, label);
 }
 
 /* What the program has made since the last step and still has: its data. */
@@ -280,8 +340,12 @@ void settle_backward(struct model *m, struct loop *loop)
 	}
 	while ((block = list_pop(&loop->fresh)))
 		list_push(&loop->young, block);
+	bool is_whole = !loop->took && loop->young_count >= GRAPH_COUNT;
+	loop->whole_backwards = is_whole ? loop->whole_backwards + 1 : 0;
 	settle_old_data(m, loop);
 	age_all(m, loop, false);
+	loop->old_count += loop->young_count;
+	loop->young_count = 0;
 }
 
 /* ---------- what is as it is when a report is made ---------- */
@@ -299,6 +363,13 @@ static void settle_old(struct model *m, struct block *block)
 		relabel(m, block, LABEL_KEPT);
 }
 
+static void settle_caches(struct model *m, const struct loop *loop)
+{
+	for (struct block *block = loop->kept.first; block; block = block->facts.next)
+		if (block_is_cache(m, block))
+			relabel(m, block, LABEL_KEPT);
+}
+
 void settle_for_report(struct model *m)
 {
 	struct block *block;
@@ -307,6 +378,8 @@ void settle_for_report(struct model *m)
 			settle_old(m, block);
 	for (unsigned i = 0; i < m->attribution->loop_count; i++)
 		settle_recent(m, &m->attribution->loops[i], true);
+	for (unsigned i = 0; i < m->attribution->loop_count; i++)
+		settle_caches(m, &m->attribution->loops[i]);
 }
 
 /* ---------- a step ---------- */

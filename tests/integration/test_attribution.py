@@ -35,7 +35,16 @@ TWELVE = (
     "wgan_gp_ema",
 )
 # Of the others these are run always: one of each kind of difficulty.
-ALWAYS = ("accumulate_sgd", "eval_both_ways", "sam_swap", "two_devices")
+ALWAYS = (
+    "accumulate_sgd",
+    "data_parallel",
+    "eval_both_ways",
+    "retained_graph",
+    "sam_swap",
+    "serve_static_cache",
+    "two_devices",
+    "two_threads",
+)
 SCORES = json.loads((support.ROOT / "tests" / "attribution" / "scores.json").read_text())
 SLACK = 0.3  # per cent: loader threads and late frees differ from run to run
 # What a program needs from scripts/requirements-attribution.txt.

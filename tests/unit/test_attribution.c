@@ -363,6 +363,61 @@ static void rows_that_are_drawn_are_input(void **state)
 	check_at_peak(&s, MODEL_INPUT, 66 * MIB);
 }
 
+/* Four blocks of a module and one that the program computes for it, none of which is ever taken back. */
+static void train_and_retain(struct scene *s, uint64_t at)
+{
+	on(s, MAIN);
+	block(s, at, 2 * MIB, T_DATA);
+	for (unsigned i = 1; i <= 4; i++)
+		block(s, at + i * 16 * MIB, 1 * MIB, T_FORWARD);
+	block(s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
+	on(s, ENGINE);
+	block(s, AT + 5 * MIB * 100, 16 * MIB, T_NONE);
+	take_back(s, AT + 5 * MIB * 100, T_NONE);
+	on(s, MAIN);
+	take_back(s, AT + 3 * MIB * 100, T_DATA);
+}
+
+static void what_a_whole_graph_keeps_is_no_input(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	define_loop(&s);
+	on(&s, MAIN);
+	block(&s, AT, 4 * MIB, T_INIT);
+	for (unsigned i = 2; i < 8; i++)
+		train_and_retain(&s, i * 16 * AT);
+	model_finish(s.m);
+	check_at_peak(&s, MODEL_ACTIVATIONS, 6 * (2 + 4) * MIB);
+}
+
+/* A cache made before the first of three calls; it goes when the interpreter ends, which tells nothing. */
+static void without_training_what_is_made_of_zeros_is_a_cache(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	define_loop(&s);
+	on(&s, MAIN);
+	block(&s, AT, 4 * MIB, T_INIT);
+	block(&s, 2 * AT, 32 * MIB, T_STORE);
+	block(&s, 3 * AT, 8 * MIB, T_STORE); /* copied to from the host: weights, or a batch */
+	put(&s, MEMTRACE_COPY, MEMTRACE_SPACE_NONE, 3 * AT, 8 * MIB, 0, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		block(&s, 4 * AT, 1 * MIB, T_FORWARD);
+		take_back(&s, 4 * AT, T_DATA);
+	}
+	s.next.flags = MEMTRACE_AT_EXIT;
+	take_back(&s, AT, T_DATA);
+	take_back(&s, 2 * AT, T_DATA);
+	model_finish(s.m);
+	struct model_categories at_peak;
+	assert_true(model_categories_at_peak(s.m, 0, &at_peak));
+	check_bytes(at_peak.bytes, MODEL_PARAMETERS, 4 * MIB);
+	check_at_peak(&s, MODEL_OTHER, 33 * MIB); /* with what the call returned */
+}
+
 static void check_mark(const char *file, const char *function, enum mark expected)
 {
 	uint32_t flags;
@@ -401,6 +456,8 @@ int main(void)
 		cmocka_unit_test(what_was_frozen_is_saved),
 		cmocka_unit_test(a_graph_that_is_dropped_held_activations),
 		cmocka_unit_test(rows_that_are_drawn_are_input),
+		cmocka_unit_test(what_a_whole_graph_keeps_is_no_input),
+		cmocka_unit_test(without_training_what_is_made_of_zeros_is_a_cache),
 		cmocka_unit_test(frames_are_known_by_the_end_of_their_path),
 		cmocka_unit_test(operators_are_known_by_their_mangled_names),
 	};
