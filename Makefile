@@ -257,7 +257,7 @@ check: $(ready_for_check) ## Unit and integration tests, a fixed tenth of the lo
 
 check-full: $(ready_for_check) ## All tests, every combination
 	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh full
-	$(Q)scripts/fetch-clients.sh triton jax # 550 MB
+	$(Q)scripts/fetch-clients.sh triton jax ggml # 650 MB
 	$(Q)scripts/fetch-pythons.sh || true # the Pythons of other Debian suites; without them those tests skip
 	$(Q)MEMTRACE_FULL=1 scripts/run-tests.py --build '$(B)' $(if $(SAN),--unit-only) -- $(TESTS)
 

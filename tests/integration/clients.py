@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -14,12 +16,17 @@ SCRIPTS = support.ROOT / "tests" / "clients"
 CONTEXT_BYTES = 300 << 20  # of the simulated GPU, each
 
 
-def site_packages(name):
+def installed(name):
     """The folder of a client; skips the test when scripts/fetch-clients.sh has not put it there."""
     place = INSTALLED / name
     if not (place / "list.txt").exists():
         pytest.skip(f"{name} is not installed (scripts/fetch-clients.sh {name})")
-    return place / "site-packages"
+    return place
+
+
+def site_packages(name):
+    """The Python packages of a client."""
+    return installed(name) / "site-packages"
 
 
 def is_full():
@@ -57,3 +64,17 @@ def run_script(folder, script, client, **more):
     """The same of tests/clients/SCRIPT, in Python, with a client's packages."""
     path = str(site_packages(client))
     return run(folder, support.PYTHON, SCRIPTS / script, PYTHONPATH=path, **more)
+
+
+def run_ggml(folder):
+    """tests/clients/ggml.c on the libraries of Debian sid, by their own loader."""
+    root = installed("ggml") / "root" / "usr"
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc here")
+    libraries = root / "lib" / "x86_64-linux-gnu"
+    words = ["gcc", "-O1", "-g", SCRIPTS / "ggml.c", f"-I{root / 'include'}", f"-L{libraries}"]
+    words += ["-lggml", "-lggml-base", "-Wl,--allow-shlib-undefined", "-o", folder / "program"]
+    subprocess.run(words, check=True)
+    loader = root / "lib64" / "ld-linux-x86-64.so.2"
+    backend = libraries / "ggml" / "backends0" / "libggml-cuda.so"
+    return run(folder, loader, folder / "program", backend, LD_LIBRARY_PATH=f"{libraries}:{support.SIMGPU}")

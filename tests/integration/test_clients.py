@@ -158,3 +158,18 @@ if clients.is_full():
         assert told["live_bytes"] <= told["in_use_bytes"] <= told["pool_bytes"]
         assert traced.balance(finished.report) == traced.SOUND
         assert "module" in {event["what"] for event in support.dump(finished.trace)}
+
+    def test_the_backend_of_llama_cpp_is_accounted_for(tmp_path):
+        """Debian sid's, with its C library; CUDA's runtime and driver both called by their plain names."""
+        run, told, driver = clients.run_ggml(tmp_path)
+        (device,) = run.report["devices"]
+        assert device["reserved"]["current_bytes"] + clients.CONTEXT_BYTES == told["used_bytes"]
+        assert device["reserved"]["peak_bytes"] + clients.CONTEXT_BYTES == driver[0]["peak"]
+        assert device["reserved"]["allocations"] == driver[0]["allocs"]
+        assert [row["owner"] for row in device["owners"]] == ["libggml-cuda.so"]
+        sizes = {stack["bytes"] for stack in device["peak"]["stacks"]}
+        assert {told["weights_bytes"], told["work_bytes"]} < sizes
+        spaces = {event["space"] for event in support.dump(run.trace) if event["what"] == "alloc"}
+        assert spaces == {"device", "vmm"}  # buffers, and a pool that grows by mapping
+        assert traced.balance(run.report) == traced.SOUND
+        assert run.report["blind"] == []
