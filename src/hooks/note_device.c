@@ -1,14 +1,41 @@
 /* What calls mean in which a device tells of itself, and those that begin and end captures. */
 #include "hooks/cupti.h"
 #include "hooks/rows.h"
+#include "recorder/elf.h"
 #include "recorder/record.h"
 #include "recorder/thread.h"
+
+/* ---------- which devices they are ---------- */
+
+typedef int count_devices(int *);
+typedef int get_uuid(void *, int);
+
+/* NVML numbers devices in an order of its own, and a program that has the driver alone seldom asks who they are. This
+ * is the one call of CUDA that we make by ourselves: on the program's thread, at a moment when it has just entered
+ * the driver; it needs and makes no context, waits for nothing, and no capture minds it. */
+static void learn_uuids(void)
+{
+	static bool is_done;
+	count_devices *count_of = (count_devices *)elf_find_anywhere("cuDeviceGetCount", NULL);
+	get_uuid *uuid_of = (get_uuid *)elf_find_anywhere("cuDeviceGetUuid_v2", NULL); /* a MIG part's own */
+	unsigned char uuid[sizeof(CUuuid)];
+	int count = 0;
+	if (!uuid_of)
+		uuid_of = (get_uuid *)elf_find_anywhere("cuDeviceGetUuid", NULL);
+	if (!count_of || !uuid_of || __atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED) || count_of(&count))
+		return;
+	for (int i = 0; i < count; i++)
+		if (!uuid_of(uuid, i))
+			record_device_uuid((unsigned)i, uuid);
+}
 
 void note_cuInit(struct call *call, unsigned int flags)
 {
 	(void)flags;
-	if (!call->status)
-		cupti_begin();
+	if (call->status)
+		return;
+	learn_uuids();
+	cupti_begin();
 }
 
 /* ---------- what the device says of itself ---------- */

@@ -29,7 +29,7 @@ void device_learn(unsigned ordinal, const char *name, uint64_t total_bytes)
 void device_learn_uuid(unsigned ordinal, const void *uuid)
 {
 	static const uint8_t none[DEVICE_UUID_BYTES];
-	if (ordinal >= DEVICES_MAX || !memcmp(uuid, none, sizeof none))
+	if (ordinal >= DEVICES_MAX || device_uuid(ordinal) || !memcmp(uuid, none, sizeof none))
 		return;
 	memcpy(known[ordinal].uuid, uuid, DEVICE_UUID_BYTES);
 	__atomic_store_n(&known[ordinal].has_uuid, true, __ATOMIC_RELEASE);

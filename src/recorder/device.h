@@ -10,7 +10,7 @@ struct session;
 /* Any thread. `name` NULL or total 0: not told by this call. */
 void device_learn(unsigned ordinal, const char *name, uint64_t total_bytes);
 #define DEVICE_UUID_BYTES 16
-void device_learn_uuid(unsigned ordinal, const void *uuid);
+void device_learn_uuid(unsigned ordinal, const void *uuid); /* the first word stands */
 /* What was learnt; NULL, 0: nothing. */
 const uint8_t *device_uuid(unsigned ordinal);
 uint64_t device_total_bytes(unsigned ordinal);

@@ -108,11 +108,20 @@ def test_the_summary_has_a_row_for_each(tmp_path):
     assert "in use on the device 1371 MiB 1371 MiB of 2048" in rows
 
 
+def test_each_of_several_devices_is_read_without_a_question_of_the_program(tmp_path):
+    """It has the driver alone and never asks who its devices are."""
+    program = run(tmp_path, "two", SIMGPU_DEVICES="3", SIMGPU_OTHERS="0", CUDA_DEVICE_ORDER=None)
+    untracked = {device["device"]: device["untracked_bytes"] for device in program.report["devices"]}
+    assert untracked == {0: CONTEXT, 2: CONTEXT + MODULE}
+
+
 def test_a_device_that_cannot_be_told_from_its_neighbour_is_not_read(tmp_path):
-    """The program never asked who its device is, and there are two."""
-    program = run(tmp_path, 1, SIMGPU_DEVICES="2")
+    """The driver does not say who it is, and there are two."""
+    nobody = f"{support.LIBRARY}:{support.PROGRAMS / 'nouuid' / 'libnouuid.so'}"
+    settings = {"SIMGPU_DEVICES": "2", "LD_PRELOAD": nobody}
+    program = run(tmp_path, 1, **settings)
     assert device_of(program)["untracked_bytes"] is None
-    named = run(tmp_path / "named", 1, SIMGPU_DEVICES="2", CUDA_DEVICE_ORDER="PCI_BUS_ID")
+    named = run(tmp_path / "named", 1, CUDA_DEVICE_ORDER="PCI_BUS_ID", **settings)
     assert device_of(named)["untracked_bytes"] == CONTEXT + MODULE
 
 

@@ -3,6 +3,7 @@
  *   readings MODULES       a context, so many modules and libraries, and 64 MiB that stay
  *   readings MODULES oom   and then more than the device has
  *   readings forks         memory, and children that end at once
+ *   readings two           memory on devices 0 and 2, and a module on the latter
  *
  * It asks the driver nothing: what is in use, somebody else has to read. */
 #include <cuda.h>
@@ -25,11 +26,10 @@ static void must(const char *call, CUresult result)
 	}
 }
 
-static void start(void)
+static void use(CUdevice device)
 {
 	CUcontext context;
-	MUST(cuInit(0));
-	MUST(cuDevicePrimaryCtxRetain(&context, 0));
+	MUST(cuDevicePrimaryCtxRetain(&context, device));
 	MUST(cuCtxSetCurrent(context));
 }
 
@@ -67,10 +67,22 @@ static int fork_often(void)
 	return 0;
 }
 
+static int use_two(void)
+{
+	take(64 * MIB);
+	use(2);
+	take(2 * MIB);
+	load(1);
+	return 0;
+}
+
 int main(int count, char **arguments)
 {
 	const char *what = count > 1 ? arguments[1] : "0";
-	start();
+	MUST(cuInit(0));
+	use(0);
+	if (!strcmp(what, "two"))
+		return use_two();
 	if (!strcmp(what, "forks"))
 		return fork_often();
 	take(64 * MIB);
