@@ -6,6 +6,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "hooks/capture.h"
 #include "hooks/cupti.h"
 #include "hooks/lookup.h"
 #include "recorder/elf.h"
@@ -85,7 +86,7 @@ void call_note(const struct call *call, struct record *success)
 {
 	success->status = call->status;
 	success->frame = call->frame;
-	if (thread_self.capturing)
+	if (capture_is_open())
 		success->flags |= MEMTRACE_CAPTURING;
 	if (call->status) {
 		/* Both APIs number "out of memory" 2. */
@@ -157,7 +158,7 @@ static void note_return(struct call *call, struct record *record)
 {
 	record->device = MEMTRACE_DEVICE_UNKNOWN;
 	record->frame = call->frame;
-	record->flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0;
+	record->flags = capture_is_open() ? MEMTRACE_CAPTURING : 0;
 	if (call->phase == CALL_BEFORE) {
 		if (record->address)
 			call->ticket = record_event(record);

@@ -1,9 +1,8 @@
-/* What calls mean in which a device tells of itself, and those that begin and end captures. */
+/* What calls mean in which a device tells of itself. */
 #include "hooks/cupti.h"
 #include "hooks/rows.h"
 #include "recorder/elf.h"
 #include "recorder/record.h"
-#include "recorder/thread.h"
 
 /* ---------- which devices they are ---------- */
 
@@ -80,73 +79,4 @@ void note_cudaGetDeviceProperties(struct call *call, struct cudaDeviceProp *prop
 		return;
 	record_device_uuid((unsigned)device, &properties->uuid);
 	record_device((unsigned)device, properties->name, properties->totalGlobalMem);
-}
-
-/* ---------- stream capture ---------- */
-
-static void note_capture(struct call *call, const void *stream, bool begins)
-{
-	if (call->status)
-		return;
-	if (begins)
-		thread_self.capturing++;
-	else if (thread_self.capturing)
-		thread_self.capturing--;
-	struct record record = { .what = MEMTRACE_CAPTURE,
-				 .device = call_device(),
-				 .stream = (uint64_t)(uintptr_t)stream,
-				 .extra = begins };
-	call_note(call, &record);
-}
-
-void note_cuStreamBeginCapture(struct call *call, CUstream stream, CUstreamCaptureMode mode)
-{
-	(void)mode;
-	note_capture(call, stream, true);
-}
-
-void note_cuStreamBeginCapture_v1(struct call *call, CUstream stream)
-{
-	note_capture(call, stream, true);
-}
-
-void note_cuStreamBeginCaptureToGraph(struct call *call, CUstream stream, CUgraph graph, const CUgraphNode *after,
-				      const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode)
-{
-	(void)graph;
-	(void)after;
-	(void)edges;
-	(void)count;
-	(void)mode;
-	note_capture(call, stream, true);
-}
-
-void note_cuStreamEndCapture(struct call *call, CUstream stream, CUgraph *graph)
-{
-	(void)graph;
-	note_capture(call, stream, false);
-}
-
-void note_cudaStreamBeginCapture(struct call *call, cudaStream_t stream, enum cudaStreamCaptureMode mode)
-{
-	(void)mode;
-	note_capture(call, stream, true);
-}
-
-void note_cudaStreamBeginCaptureToGraph(struct call *call, cudaStream_t stream, cudaGraph_t graph,
-					const cudaGraphNode_t *after, const cudaGraphEdgeData *edges, size_t count,
-					enum cudaStreamCaptureMode mode)
-{
-	(void)graph;
-	(void)after;
-	(void)edges;
-	(void)count;
-	(void)mode;
-	note_capture(call, stream, true);
-}
-
-void note_cudaStreamEndCapture(struct call *call, cudaStream_t stream, cudaGraph_t *graph)
-{
-	(void)graph;
-	note_capture(call, stream, false);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hooks/capture.h"
 #include "hooks/settings.h"
 #include "recorder/elf.h"
 #include "recorder/record.h"
@@ -71,7 +72,7 @@ static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t 
 	struct record record = { .what = bytes > 0 ? MEMTRACE_BLOCK_ALLOC : MEMTRACE_BLOCK_FREE,
 				 .space = MEMTRACE_SPACE_BLOCK,
 				 .device = ordinal,
-				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0,
+				 .flags = capture_is_open() ? MEMTRACE_CAPTURING : 0,
 				 .address = (uint64_t)(uintptr_t)pointer,
 				 .bytes = (uint64_t)(bytes > 0 ? bytes : -bytes),
 				 .frame = frame };
@@ -89,7 +90,7 @@ static void note_oom(int64_t bytes, uint64_t device, const void *frame)
 	struct record record = { .what = MEMTRACE_BLOCK_OOM,
 				 .space = MEMTRACE_SPACE_BLOCK,
 				 .device = (uint8_t)(device >> 8),
-				 .flags = thread_self.capturing ? MEMTRACE_CAPTURING : 0,
+				 .flags = capture_is_open() ? MEMTRACE_CAPTURING : 0,
 				 .bytes = (uint64_t)bytes,
 				 .frame = frame };
 	if ((uint8_t)device == DEVICE_CUDA)

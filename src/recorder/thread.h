@@ -19,7 +19,8 @@ struct thread_self {
 	uint32_t id;          /* thread definition, valid if generation is the session's */
 	uint32_t generation;
 	uint32_t stack_id;    /* the stack that was looked up last, and its key */
-	uint32_t capturing;   /* stream captures open on this thread */
+	uint32_t capturing;   /* this thread may have stream captures open: hooks/capture.h */
+	uint32_t capture_owner; /* its number there, 0 none yet */
 	uint64_t stack_key;
 	struct call_count *counted; /* where the outermost call is: recorder/calls.h */
 	uint64_t asked_bytes; /* by the last computeStorageNbytes, until a block event takes it */

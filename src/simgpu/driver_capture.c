@@ -155,6 +155,9 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
 
 	if (capture == NULL)
 		return CUDA_ERROR_ILLEGAL_STATE;
+	if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+	    !pthread_equal(capture->thread, pthread_self()))
+		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 	pthread_mutex_lock(&driver_lock);
 	bool is_whole = is_active(capture);
 	streams_leave_capture(capture);

@@ -137,6 +137,13 @@ def test_a_failed_free_names_the_free_and_leaves_the_memory_live(library, tool, 
     assert run.report["trace"]["double_allocations"] == 0
 
 
+def test_a_capture_is_open_as_long_as_the_driver_has_it(library, tool, simgpu, tmp_path):
+    """Also one that never began, was spoilt, is ended by another thread, or is one of very many."""
+    run = run_simulated(tmp_path, "captures")
+    assert run.status == 0, run.stderr
+    assert_events_are(traced.json_lines(run.stdout)[0], run.trace)
+
+
 # ---- figures ----------------------------------------------------------------------------------
 
 

@@ -171,6 +171,7 @@ static void fail_while_capturing(void)
 	TRY(cuMemFree_v2, pointer);
 	expect_failed_free("free", "device", pointer, 0, code);
 	TRY(cuStreamEndCapture, stream, &graph);
+	EXPECT(.what = "capture", .stream = stream); /* it is over all the same */
 }
 
 int main(void)
