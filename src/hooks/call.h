@@ -51,6 +51,8 @@ bool call_was_told_inside(const struct call *);
 
 /* The context that the calling thread works in, 0 for a primary one and when it is not known. */
 uint64_t call_context(void);
+/* The device of a context, or of a part of a device, that was seen to begin; else MEMTRACE_DEVICE_UNKNOWN. */
+uint8_t context_device(const void *context);
 /* The device that the calling thread works on, or MEMTRACE_DEVICE_UNKNOWN. */
 uint8_t call_device(void);
 /* The same for the runtime API, where a thread that never said anything works on device 0. */

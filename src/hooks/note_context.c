@@ -52,6 +52,11 @@ static const struct context *context_find(CUcontext handle)
 	return &unknown;
 }
 
+uint8_t context_device(const void *context)
+{
+	return __atomic_load_n(&context_find((CUcontext)context)->device, __ATOMIC_RELAXED);
+}
+
 static void note_event(struct call *call, enum memtrace_what what, CUcontext handle, uint8_t device,
 		       enum memtrace_context kind)
 {

@@ -1,6 +1,7 @@
 /* What calls about stream-ordered memory and its pools mean. How a pool grows is the driver's secret: nothing
  * here guesses it; the figures that the program itself reads from a pool are recorded instead. */
 #include "hooks/rows.h"
+#include "hooks/stream.h"
 #include "recorder/record.h"
 
 static uint64_t bits_of(const void *handle)
@@ -10,14 +11,15 @@ static uint64_t bits_of(const void *handle)
 
 void note_cuMemAllocAsync(struct call *call, CUdeviceptr *pointer, size_t bytes, CUstream stream)
 {
-	call_note_alloc(call, MEMTRACE_SPACE_STREAM, call_device(), call->status ? 0 : *pointer, bytes,
-			bits_of(stream));
+	call_note_alloc(call, MEMTRACE_SPACE_STREAM, stream_device(stream, call_device()), call->status ? 0 : *pointer,
+			bytes, bits_of(stream));
 }
 
 void note_cudaMallocAsync(struct call *call, void **pointer, size_t bytes, cudaStream_t stream)
 {
 	uint64_t address = call->status ? 0 : bits_of(*pointer);
-	call_note_alloc(call, MEMTRACE_SPACE_STREAM, call_runtime_device(), address, bytes, bits_of(stream));
+	call_note_alloc(call, MEMTRACE_SPACE_STREAM, stream_device(stream, call_runtime_device()), address, bytes,
+			bits_of(stream));
 }
 
 static void note_from_pool(struct call *call, uint8_t device, const void *pointer, size_t bytes, const void *pool,

@@ -270,6 +270,7 @@ struct CUevent_st {
 
 /* The stream behind a handle; the default streams (0, 1, 2) are the current device's. */
 CUstream stream_resolve(CUstream handle);
+CUresult stream_create(CUstream *handle, int device, unsigned flags, int priority);
 /* Detach every stream from a capture that ended. */
 void streams_leave_capture(struct capture *capture);
 

@@ -47,6 +47,13 @@ CUresult cuCtxFromGreenCtx(CUcontext *context, CUgreenCtx green)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned flags, int priority)
+{
+	if (stream == NULL || green == NULL)
+		return CUDA_ERROR_INVALID_VALUE;
+	return stream_create(stream, green->context.device, flags, priority);
+}
+
 CUresult cuGreenCtxDestroy(CUgreenCtx context)
 {
 	free(context);

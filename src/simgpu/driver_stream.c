@@ -41,13 +41,8 @@ void streams_leave_capture(struct capture *capture)
 
 /* ---- streams ---- */
 
-CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned flags, int priority)
+CUresult stream_create(CUstream *handle, int device, unsigned flags, int priority)
 {
-	int device;
-	CUresult result = context_require(&device);
-
-	if (result != CUDA_SUCCESS)
-		return result;
 	CUstream stream = calloc(1, sizeof(*stream));
 	if (stream == NULL)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -61,6 +56,14 @@ CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned flags, int priori
 	pthread_mutex_unlock(&driver_lock);
 	*handle = stream;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned flags, int priority)
+{
+	int device;
+	CUresult result = context_require(&device);
+
+	return result == CUDA_SUCCESS ? stream_create(handle, device, flags, priority) : result;
 }
 
 CUresult cuStreamCreate(CUstream *handle, unsigned flags)

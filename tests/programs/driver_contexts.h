@@ -172,6 +172,50 @@ void case_cuGreenCtxCreate(void)
 	free_device(pointer); /* it was the primary context's */
 }
 
+/* ---------- streams: memory comes from their device ---------- */
+
+static void alloc_from_device_1(CUstream created)
+{
+	CUdeviceptr pointer;
+	CALL(call_cuCtxSetCurrent(context_0));
+	CALL(call_cuMemAllocAsync(&pointer, 11000, created));
+	EXPECT(.what = "alloc", .space = "stream", .device = 1, .address = pointer, .bytes = 11000,
+	       .stream = created);
+	free_device(pointer);
+	CALL(HELPER(cuStreamDestroy_v2)(created));
+}
+
+void case_cuStreamCreate(void)
+{
+	CUstream created;
+	CALL(call_cuCtxSetCurrent(context_1));
+	CALL(call_cuStreamCreate(&created, CU_STREAM_NON_BLOCKING));
+	alloc_from_device_1(created);
+}
+
+void case_cuStreamCreateWithPriority(void)
+{
+	CUstream created;
+	CALL(call_cuCtxSetCurrent(context_1));
+	CALL(call_cuStreamCreateWithPriority(&created, CU_STREAM_NON_BLOCKING, -1));
+	alloc_from_device_1(created);
+}
+
+void case_cuGreenCtxStreamCreate(void)
+{
+	CUdevResource resources = {0};
+	CUdevResourceDesc description;
+	CUgreenCtx green;
+	CUstream created;
+	CALL(HELPER(cuDevResourceGenerateDesc)(&description, &resources, 1));
+	CALL(call_cuGreenCtxCreate(&green, description, 1, CU_GREEN_CTX_DEFAULT_STREAM));
+	expect_context("context", green, 1, GREEN);
+	CALL(call_cuGreenCtxStreamCreate(&created, green, CU_STREAM_NON_BLOCKING, 0));
+	alloc_from_device_1(created);
+	CALL(call_cuGreenCtxDestroy(green));
+	expect_context("context_end", green, 1, GREEN);
+}
+
 void case_cuCtxFromGreenCtx(void)
 {
 	case_cuGreenCtxCreate();
