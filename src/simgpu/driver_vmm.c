@@ -1,7 +1,7 @@
 /*
  * Virtual memory: physical allocations behind handles, reserved addresses, and the mappings between
- * them.  An allocation lives, and is charged, while a handle or a mapping holds it: one reference
- * each for create, retain, import and map.  Owns the lists of allocations and of mappings.
+ * them.  An allocation lives, and is charged, while a handle or a mapping holds it: a handle for each
+ * create, retain and import.  Owns the lists of allocations and of mappings.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,8 @@
 
 struct allocation {
 	size_t bytes;
-	unsigned reference_count;
+	unsigned handle_count; /* without one its handle is nobody's, and it can be had from a mapping only */
+	unsigned mapping_count;
 	CUmemAllocationProp properties;
 	struct allocation *next;
 };
@@ -38,7 +39,7 @@ static struct allocation *allocation_find(CUmemGenericAllocationHandle handle)
 
 	while (allocation != NULL && (uintptr_t)allocation != handle)
 		allocation = allocation->next;
-	return allocation;
+	return allocation != NULL && allocation->handle_count > 0 ? allocation : NULL;
 }
 
 static void allocation_unlink(struct allocation *allocation)
@@ -50,9 +51,9 @@ static void allocation_unlink(struct allocation *allocation)
 	*link = allocation->next;
 }
 
-static void allocation_release(struct allocation *allocation)
+static void allocation_end_if_unused(struct allocation *allocation)
 {
-	if (--allocation->reference_count > 0)
+	if (allocation->handle_count > 0 || allocation->mapping_count > 0)
 		return;
 	if (is_on_device(allocation)) {
 		int device = allocation->properties.location.id;
@@ -106,7 +107,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 	struct allocation *allocation = malloc(sizeof(*allocation));
 	if (allocation == NULL)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*allocation = (struct allocation){bytes, 1, *properties, NULL};
+	*allocation = (struct allocation){
+		.bytes = bytes, .handle_count = 1, .properties = *properties};
 	pthread_mutex_lock(&driver_lock);
 	result = allocation_charge(allocation);
 	if (result == CUDA_SUCCESS) {
@@ -127,7 +129,7 @@ CUresult allocation_make(CUmemGenericAllocationHandle *handle, size_t bytes)
 	if (allocation == NULL)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	allocation->bytes = bytes;
-	allocation->reference_count = 1;
+	allocation->handle_count = 1;
 	pthread_mutex_lock(&driver_lock);
 	allocation->next = allocations;
 	allocations = allocation;
@@ -153,7 +155,8 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	pthread_mutex_lock(&driver_lock);
 	struct allocation *allocation = allocation_find(handle);
 	if (allocation != NULL) {
-		allocation_release(allocation);
+		allocation->handle_count--;
+		allocation_end_if_unused(allocation);
 		result = CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&driver_lock);
@@ -167,7 +170,7 @@ CUresult allocation_retain(CUmemGenericAllocationHandle handle)
 	pthread_mutex_lock(&driver_lock);
 	struct allocation *allocation = allocation_find(handle);
 	if (allocation != NULL) {
-		allocation->reference_count++;
+		allocation->handle_count++;
 		result = CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&driver_lock);
@@ -291,7 +294,7 @@ static CUresult map(const struct mapping *wanted, CUmemGenericAllocationHandle h
 	mapping->allocation = allocation;
 	mapping->next = mappings;
 	mappings = mapping;
-	allocation->reference_count++;
+	allocation->mapping_count++;
 	return CUDA_SUCCESS;
 }
 
@@ -333,7 +336,8 @@ static void unmap(CUdeviceptr address, size_t bytes)
 			continue;
 		}
 		*link = mapping->next;
-		allocation_release(mapping->allocation);
+		mapping->allocation->mapping_count--;
+		allocation_end_if_unused(mapping->allocation);
 		free(mapping);
 	}
 	space_forget(address, bytes);
@@ -376,7 +380,7 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 	for (struct mapping *mapping = mappings; mapping != NULL; mapping = mapping->next) {
 		if (!overlaps(mapping, (CUdeviceptr)address, 1))
 			continue;
-		mapping->allocation->reference_count++;
+		mapping->allocation->handle_count++;
 		*handle = (uintptr_t)mapping->allocation;
 		result = CUDA_SUCCESS;
 		break;

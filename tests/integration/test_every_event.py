@@ -43,10 +43,13 @@ def driver_values(log):
 
 
 def model_values(trace):
+    """A free is noted before the call: one that failed was never one."""
     pid = support.report(trace)["program"]["pid"]
+    events = support.dump(trace, "--tracked")
+    failed = {event["failed_seq"] for event in events if event["what"] == "free_failed"}
     found = {}
-    for event in support.dump(trace, "--tracked"):
-        for device in event["tracked"]:
+    for event in events:
+        for device in event["tracked"] if event["seq"] not in failed else []:
             found.setdefault((pid, device["device"]), [0]).append(device["bytes"])
     return {key: collapse(values) for key, values in found.items()}
 
