@@ -77,7 +77,7 @@ void *lookup_substitute(const char *name, void *found)
 	for (unsigned i = 0; i < HOOK_COUNT; i++) {
 		if (!row_is_named(&rows[i], name))
 			continue;
-		is_known = true;
+		is_known |= !rows[i].node; /* a runtime's memory comes from the driver */
 		if (elf_find(object, rows[i].symbol, rows[i].node) == found && row_accepts(i, found))
 			return rows[i].wrapper;
 	}

@@ -172,7 +172,7 @@ static inline uint64_t record_in(struct session *session, const struct record *r
 static bool starts_session(enum memtrace_what what)
 {
 	return what == MEMTRACE_ALLOC || what == MEMTRACE_OOM || what == MEMTRACE_FAILED || what == MEMTRACE_RESERVE ||
-	       what == MEMTRACE_BLOCK_ALLOC || what == MEMTRACE_BLOCK_OOM || what == MEMTRACE_POOL_CREATE ||
+	       what == MEMTRACE_BLOCK_ALLOC || what == MEMTRACE_GRAPH_ALLOC || what == MEMTRACE_BLOCK_OOM || what == MEMTRACE_POOL_CREATE ||
 	       what == MEMTRACE_WITNESS_ALLOC;
 }
 
