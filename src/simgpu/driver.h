@@ -296,8 +296,14 @@ CUgraphNode graph_add_node(CUgraph graph, CUgraphNodeType type);
 struct graph_memory *graph_memory_retain(struct graph_memory *memory);
 void graph_memory_release(struct graph_memory *memory);
 /* What a launch does at a node; INVALID_VALUE when the memory is not in the state it needs. */
-CUresult graph_memory_allocate(struct graph_memory *memory, bool frees_first);
-CUresult graph_memory_free(struct graph_memory *memory);
+/* A node of an executable graph. */
+struct graph_step {
+	struct graph_memory *memory;
+	bool is_free;
+	bool is_new; /* the launch under way has allocated it */
+};
+/* Plays all of them or none. frees_first: what an earlier launch left allocated is allocated anew. */
+CUresult graph_memory_launch(struct graph_step *steps, size_t count, bool frees_first);
 
 /* ---- driver_watch.c: what CUPTI is told; nothing when nobody watches ---- */
 

@@ -13,10 +13,7 @@ struct CUgraphExec_st {
 	size_t node_count;
 	bool frees_first; /* what an earlier launch allocated is freed by the next one */
 	size_t memory_count;
-	struct {
-		struct graph_memory *memory;
-		bool is_free;
-	} memory[];
+	struct graph_step memory[];
 };
 
 /* ---- graphs and nodes ---- */
@@ -195,14 +192,8 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream)
 	if (executable == NULL)
 		return CUDA_ERROR_INVALID_VALUE;
 	capture_note_work(stream, CU_GRAPH_NODE_TYPE_GRAPH);
-	CUresult result = CUDA_SUCCESS;
-	for (size_t i = 0; result == CUDA_SUCCESS && i < executable->memory_count; i++) {
-		struct graph_memory *memory = executable->memory[i].memory;
-		result = executable->memory[i].is_free
-				 ? graph_memory_free(memory)
-				 : graph_memory_allocate(memory, executable->frees_first);
-	}
-	return result;
+	return graph_memory_launch(executable->memory, executable->memory_count,
+				   executable->frees_first);
 }
 
 CUresult cuGraphUpload(CUgraphExec executable, CUstream stream)

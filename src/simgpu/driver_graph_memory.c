@@ -11,6 +11,7 @@
 struct graph_memory {
 	CUdeviceptr address;
 	unsigned reference_count; /* nodes, in graphs and executable ones */
+	bool will_be_there;       /* as far as a launch is thought through */
 };
 
 struct graph_memory *graph_memory_retain(struct graph_memory *memory)
@@ -52,13 +53,15 @@ static CUresult charge(struct block *block)
 	return CUDA_SUCCESS;
 }
 
-CUresult graph_memory_allocate(struct graph_memory *memory, bool frees_first)
+/* Sets *is_new when it was not there before. */
+static CUresult allocate(struct graph_memory *memory, bool frees_first, bool *is_new)
 {
 	CUresult result = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&driver_lock);
 	struct block *block = block_find(memory->address);
-	if (block->charge_bytes == 0)
+	*is_new = block->charge_bytes == 0;
+	if (*is_new)
 		result = charge(block);
 	else if (!frees_first)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -66,9 +69,47 @@ CUresult graph_memory_allocate(struct graph_memory *memory, bool frees_first)
 	return result;
 }
 
-CUresult graph_memory_free(struct graph_memory *memory)
+static bool is_there(const struct graph_memory *memory)
 {
-	return memory_drop(memory->address);
+	pthread_mutex_lock(&driver_lock);
+	bool is_charged = block_find(memory->address)->charge_bytes > 0;
+	pthread_mutex_unlock(&driver_lock);
+	return is_charged;
+}
+
+/* Is each node's memory there, or not there, as the node needs it? */
+static bool can_launch(const struct graph_step *steps, size_t count, bool frees_first)
+{
+	for (size_t i = 0; i < count; i++)
+		steps[i].memory->will_be_there = is_there(steps[i].memory);
+	for (size_t i = 0; i < count; i++) {
+		struct graph_memory *memory = steps[i].memory;
+		if (memory->will_be_there != steps[i].is_free && !(frees_first && !steps[i].is_free))
+			return false;
+		memory->will_be_there = !steps[i].is_free;
+	}
+	return true;
+}
+
+CUresult graph_memory_launch(struct graph_step *steps, size_t count, bool frees_first)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (!can_launch(steps, count, frees_first))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++)
+		steps[i].is_new = false;
+	for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
+		if (steps[i].is_free)
+			result = memory_drop(steps[i].memory->address);
+		else
+			result = allocate(steps[i].memory, frees_first, &steps[i].is_new);
+	}
+	for (size_t i = 0; result != CUDA_SUCCESS && i < count; i++) {
+		if (steps[i].is_new)
+			memory_drop(steps[i].memory->address);
+	}
+	return result;
 }
 
 /* ---- nodes ---- */
@@ -93,7 +134,7 @@ static CUresult memory_make(struct graph_memory **made, CUDA_MEM_ALLOC_NODE_PARA
 		free(memory);
 		return result;
 	}
-	*memory = (struct graph_memory){block.address, 1};
+	*memory = (struct graph_memory){.address = block.address, .reference_count = 1};
 	*made = memory;
 	parameters->dptr = block.address;
 	return CUDA_SUCCESS;
