@@ -83,6 +83,9 @@ depflags = -MMD -MP
 
 ifneq ($(SAN),)
 cflags += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all -O1
+ifeq ($(SAN) $(findstring clang,$(CC)),thread )
+cflags += -Wno-tsan # of fences, which it does not know: what stands around ours is atomic by itself
+endif
 ldflags += -fsanitize=$(SAN)
 endif
 
@@ -92,7 +95,8 @@ zstd := -l:libzstd.a
 # ---- sources ----------------------------------------------------------------------------------
 
 sources = $(foreach d,$(1),$(wildcard src/$(d)/*.c src/$(d)/*.S))
-objects = $(patsubst %,$(B)/obj/%.o,$(basename $(call sources,$(1))))
+objects_of = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
+objects = $(call objects_of,$(call sources,$(1)))
 
 lib_parts := base hooks recorder trace model report
 tool_parts := cli base trace model report
@@ -103,6 +107,10 @@ test_parts := base recorder trace model report cli
 card_objects := $(patsubst %,$(B)/obj/src/simgpu/%.o,sim_card sim_bytes)
 
 lib := $(B)/libmemtrace.so
+# The sanitized library is linked into the programs that are traced, before CUDA's. It leaves the loader's functions
+# alone: the start of a sanitizer calls them when neither is ready.
+lib_without := $(if $(SAN),src/hooks/loader.c)
+linked_programs := counted flood leave family threads stress
 tool := $(B)/memtrace
 testlib := $(B)/obj/libparts.a
 
@@ -128,10 +136,10 @@ have_tool := $(call sources,cli)
 
 .PHONY: all lib tool simgpu programs unit-tests setup demo check check-full bench fuzz stress install \
         uninstall clean help format
-all: $(if $(SAN),tool unit-tests,lib tool simgpu) ## Build the library, the tool and the simulated GPU (default)
+all: $(if $(SAN),tool unit-tests programs,lib tool simgpu) ## Build the library, the tool and the simulated GPU (default)
 lib: $(if $(have_lib),$(lib))
 tool: $(if $(have_tool),$(tool))
-programs: $(programs)
+programs: $(if $(SAN),$(linked_programs:%=$(B)/tests/programs/%),$(programs))
 unit-tests: $(unit_tests)
 simgpu:
 
@@ -146,10 +154,10 @@ endif
 # One version script and one table of exports, both expanded from src/hooks/hooks.def.
 map := $(gen)/memtrace.map
 
-$(lib): $(call objects,$(lib_parts)) $(parts_file) $(if $(wildcard src/hooks/exports.map.in),$(map))
+$(lib): $(call objects_of,$(filter-out $(lib_without),$(call sources,$(lib_parts)))) $(parts_file) $(if $(wildcard src/hooks/exports.map.in),$(map))
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared -o $@.tmp $(filter %.o,$^) -Wl,-soname,libmemtrace.so -Wl,-z,defs -Wl,-z,nodelete \
-	    $(if $(filter $(map),$^),-Wl$(comma)--version-script=$(map)) \
+	$(Q)$(CC) -shared -o $@.tmp $(filter %.o,$^) -Wl,-soname,libmemtrace.so $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
+	    -Wl,-z,nodelete $(if $(filter $(map),$^),-Wl$(comma)--version-script=$(map)) \
 	    $(ldflags) $(zstd) -Wl,--exclude-libs,ALL -ldl -lpthread
 	$(Q)mv $@.tmp $@ # never in place: running programs have it mapped
 
@@ -201,12 +209,14 @@ setup-unit:
 
 # Small programs to trace. NAME_cu12.c is built against CUDA 12 and its runtime. They find the
 # stand-in libraries by LD_LIBRARY_PATH only, so that one can be started on a real GPU too.
+linked = $(if $(SAN),-fsanitize=$(SAN) -Wl$(comma)-rpath$(comma)'$$ORIGIN/../..' -Wl$(comma)--no-as-needed $(lib)) \
+    $(or $(program_libs_$*),$(if $(SAN),-L$(O)/libmemtrace-sim -l:libcuda.so.1))
 cuda_of = $(if $(filter %_cu12,$(1)),$(CUDA12_INCLUDE),$(CUDA_INCLUDE))
-$(B)/tests/programs/%: tests/programs/%.c | simgpu
+$(B)/tests/programs/%: tests/programs/%.c $(if $(SAN),$(lib)) | simgpu
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O1 -g $(warnings) $(depflags) -D_GNU_SOURCE= -Iinclude -Isrc \
-	    -isystem $(call cuda_of,$*) -o $@ $< $(program_libs_$*) -L$(O)/libmemtrace-sim \
+	    -isystem $(call cuda_of,$*) -o $@ $< $(linked) -L$(O)/libmemtrace-sim \
 	    -Wl,--as-needed -Wl,--allow-shlib-undefined -l:libcuda.so.1 \
 	    -l:libcudart.so.$(if $(filter %_cu12,$*),12,13) -ldl -lpthread -lm
 
@@ -230,14 +240,15 @@ endef
 library_names := $(filter-out missing/note,\
     $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*/*.c tests/programs/*/*/*.c)))
 $(foreach name,$(library_names),$(eval $(call program_library,$(name))))
-programs: $(foreach name,$(library_names),$(call library_of,$(name)))
+linked_libraries := fastcuda/libcuda stressful/libcuda plugin/libplugin
+programs: $(foreach name,$(if $(SAN),$(linked_libraries),$(library_names)),$(call library_of,$(name)))
 program_libs_stress := $(B)/tests/programs/stressful/libcuda.so.1
 $(B)/tests/programs/stress: $(B)/tests/programs/stressful/libcuda.so.1
 
 # The library with one meaning left out, as if its rows were not in the table: its note does nothing.
 missing_note := cuMemAllocAsync
 missing_lib := $(B)/tests/programs/missing/libmemtrace.so
-programs: $(missing_lib)
+programs: $(if $(SAN),,$(missing_lib))
 $(missing_lib): $(call objects,$(lib_parts)) $(B)/obj/tests/programs/missing/note.o $(parts_file) $(map)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
@@ -250,16 +261,15 @@ $(B)/tests/programs/runtime_calls_cu11: $(B)/tests/programs/cudart11/libcudart.s
 setup: ## Install what tests and demo need (make check and make demo do it by themselves)
 	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh check
 
-ready_for_check := $(if $(SAN),all,all programs unit-tests)
-check: $(ready_for_check) ## Unit and integration tests, a fixed tenth of the long matrices (TESTS="pytest arguments")
-	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh $(if $(SAN),build,check)
-	$(Q)scripts/run-tests.py --build '$(B)' $(if $(SAN),--unit-only) -- $(TESTS)
+check: all programs unit-tests ## Unit and integration tests, a fixed tenth of the long matrices (TESTS="pytest arguments")
+	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh check
+	$(Q)scripts/run-tests.py --build '$(B)' -- $(TESTS)
 
-check-full: $(ready_for_check) ## All tests, every combination
+check-full: all programs unit-tests ## All tests, every combination
 	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh full
 	$(Q)scripts/fetch-clients.sh triton jax ggml # 650 MB
 	$(Q)scripts/fetch-pythons.sh || true # the Pythons of other Debian suites; without them those tests skip
-	$(Q)MEMTRACE_FULL=1 scripts/run-tests.py --build '$(B)' $(if $(SAN),--unit-only) -- $(TESTS)
+	$(Q)MEMTRACE_FULL=1 scripts/run-tests.py --build '$(B)' -- $(TESTS)
 
 demo: all ## Train a small GPT under memtrace, then run out of memory, on a GPU or a simulated one
 	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh demo
@@ -327,7 +337,7 @@ help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\n'; printf '%s\n' \
 	  '  V=1 shows commands, O=dir builds elsewhere, CC=gcc|clang, CI=true or WERROR=1 adds -Werror,' \
-	  '  SAN=address,undefined or SAN=thread builds tool and unit tests with sanitizers,' \
+	  '  SAN=address,undefined or SAN=thread: tool, unit tests and library with sanitizers, linked into programs,' \
 	  '  CUDA_HOME=dir uses the headers of that toolkit (none: download the header wheels),' \
 	  '  MEMTRACE_CACHE=dir keeps downloads there.'
 

@@ -1,6 +1,7 @@
 """What all integration tests share: the option --full, and what must have been built."""
 
 import os
+import re
 import signal
 
 import pytest
@@ -22,6 +23,33 @@ def pytest_configure(config):
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(config, items):
+    if support.LINKED:
+        left_out = [item for item in items if not item.get_closest_marker("linked")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("linked")]
+
+
+# Of our own making: the recorder starts on a stack of its own, and leaves it before it is unmapped.
+HARMLESS = r"==\d+==WARNING: ASan doesn't fully support makecontext.*\n"
+
+
+def sanitizers_said():
+    """What they wrote, in any process since the last look."""
+    said = ""
+    for path in support.SANITIZER_LOG.parent.glob(f"{support.SANITIZER_LOG.name}.*"):
+        said += re.sub(HARMLESS, "", path.read_text(errors="replace"))
+        path.unlink(missing_ok=True)
+    return said
+
+
+@pytest.fixture(autouse=support.LINKED)
+def sanitizers_are_silent():
+    yield
+    said = sanitizers_said()
+    assert not said, said[:6000]
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,17 @@ PYTHON = ROOT / ".venv" / "bin" / "python"
 TORCHES = {"2.15": None, "2.8": ROOT / ".venv" / "torch-2.8"}
 TIMEOUT_S = 240
 
+# A sanitized build (make check SAN=...) has the library linked into the programs of tests/programs instead of
+# preloading it. What a sanitizer has to say goes to files there.
+LINKED = BUILD.name.startswith("san-")
+SANITIZER_LOG = BUILD / "said"
+NO_HANDLERS = "handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0"
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": NO_HANDLERS,
+    "TSAN_OPTIONS": f"{NO_HANDLERS}:die_after_fork=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
+
 # Variables that would change what a program under test does.
 OURS = ("MEMTRACE_", "SIMGPU_", "CASE_", "WL_", "PYTORCH_", "CUDA_", "NVIDIA_", "MAKE")
 SINGLE = {"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "RANK", "LOCAL_RANK", "WORLD_SIZE"}
@@ -76,7 +87,11 @@ def environment(torch=None, preload=True, **more):
     clean["LD_LIBRARY_PATH"] = str(SIMGPU)
     clean["OMP_NUM_THREADS"] = "1"
     clean["PYTHONDONTWRITEBYTECODE"] = "1"
-    if preload:
+    if LINKED:
+        for name, options in SANITIZER_OPTIONS.items():
+            clean[name] = f"{options}:log_path={SANITIZER_LOG}"
+        clean["MEMTRACE"] = "on" if preload else "off"
+    elif preload:
         clean["LD_PRELOAD"] = str(LIBRARY)
     if torch and TORCHES[torch]:
         clean["PYTHONPATH"] = str(TORCHES[torch])

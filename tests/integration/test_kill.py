@@ -9,6 +9,8 @@ import re
 import struct
 import time
 
+import pytest
+
 import support
 import traced
 
@@ -77,6 +79,7 @@ def trace_of(folder, completed):
     return None, None
 
 
+@pytest.mark.linked
 def test_kill_at_any_moment_leaves_a_trace_of_all_that_returned(library, tool, tmp_path):
     chance = random.Random(20240229)
     without_trace = calls = 0
@@ -100,6 +103,7 @@ def test_kill_at_any_moment_leaves_a_trace_of_all_that_returned(library, tool, t
     assert without_trace < KILLS / 2 and calls > 0
 
 
+@pytest.mark.linked
 def test_report_of_a_live_process_reads_a_moment_of_it(library, tool, tmp_path):
     process = traced.start(tmp_path, "counted", tmp_path / "page", THREADS)
     try:
@@ -116,6 +120,7 @@ def test_report_of_a_live_process_reads_a_moment_of_it(library, tool, tmp_path):
     assert first["trace"]["events"] <= second["trace"]["events"]
 
 
+@pytest.mark.linked
 def test_a_trace_says_whether_its_process_still_runs(library, tool, tmp_path):
     process = subprocess.Popen(
         [support.PROGRAMS / "counted", tmp_path / "counters", "1"],

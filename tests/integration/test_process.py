@@ -15,6 +15,7 @@ import traced
 
 LIVE = (3, 1, 4000)  # what leave.c has done: allocations, frees, live bytes
 PARENT = (2, 1, 1000)  # and family.c
+RAW = () if support.LINKED else ("clone_shared", "clone")  # by a call that sanitizers do not know
 
 # way of leave.c: the process's status as Python tells it, and the report's "ended" and "status"
 WAYS = {
@@ -50,6 +51,7 @@ def by_pid(traces):
 # ---- the end ----------------------------------------------------------------------------------
 
 
+@pytest.mark.linked
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_out_leaves_a_whole_trace_and_the_same_status(library, tool, tmp_path, way):
     status, ended, told = WAYS[way]
@@ -117,6 +119,7 @@ def test_the_summary_of_a_killed_program_goes_where_it_is_wanted(tool, library, 
     assert run.stderr == (summary if where == "stderr" else "")
 
 
+@pytest.mark.linked
 def test_frees_in_exit_handlers_and_destructors_are_recorded(library, tool, tmp_path):
     run = traced.run(tmp_path, "leave", "atexit")
     assert run.status == 3
@@ -135,7 +138,8 @@ def test_frees_in_destructors_of_libraries_are_recorded_or_counted_as_late(libra
 # ---- children ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["silent", "silent_exit", "vfork", "clone_shared"])
+@pytest.mark.linked
+@pytest.mark.parametrize("mode", ["silent", "silent_exit", "vfork", *RAW[:1]])
 def test_a_child_that_allocates_nothing_is_silent_and_closes_nothing(library, tool, tmp_path, mode):
     run = traced.run(tmp_path, "family", mode)
     assert (run.status, run.stdout) == (0, "")
@@ -144,6 +148,7 @@ def test_a_child_that_allocates_nothing_is_silent_and_closes_nothing(library, to
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.mtrace", "run.txt"]
 
 
+@pytest.mark.linked
 @pytest.mark.parametrize("mode", ["vfork_exec", "spawn"])
 def test_a_program_that_a_child_becomes_leaves_the_parent_alone(library, tool, tmp_path, mode):
     run = traced.run(tmp_path, "family", mode, "/bin/true")
@@ -151,6 +156,7 @@ def test_a_program_that_a_child_becomes_leaves_the_parent_alone(library, tool, t
     assert sound_figures(run.trace) == PARENT
 
 
+@pytest.mark.linked
 @pytest.mark.parametrize("mode", ["vfork_exec", "spawn"])
 def test_parent_and_spawned_child_have_a_trace_each(library, tool, tmp_path, mode):
     run = traced.run(tmp_path, "family", mode, support.PROGRAMS / "leave", "return")
@@ -159,7 +165,8 @@ def test_parent_and_spawned_child_have_a_trace_each(library, tool, tmp_path, mod
     assert [sound_figures(trace) for trace in run.traces] == [PARENT, LIVE]
 
 
-@pytest.mark.parametrize("mode", ["child", "clone"])
+@pytest.mark.linked
+@pytest.mark.parametrize("mode", ["child", *RAW[1:]])
 def test_a_forked_child_that_allocates_has_a_trace_of_its_own(library, tool, tmp_path, mode):
     run = traced.run(tmp_path, "family", mode)
     assert run.status == 0
@@ -171,6 +178,7 @@ def test_a_forked_child_that_allocates_has_a_trace_of_its_own(library, tool, tmp
     assert run.stderr.count("Next: memtrace report") == 2
 
 
+@pytest.mark.linked
 def test_a_child_does_not_wait_for_a_lock_that_a_thread_left_behind_holds(library, tool, tmp_path):
     """The loader's: held by another thread of the parent at the fork, and so in the child for ever."""
     run = traced.run(tmp_path, "family", "locked", LD_BIND_NOW="1")
@@ -178,6 +186,7 @@ def test_a_child_does_not_wait_for_a_lock_that_a_thread_left_behind_holds(librar
     assert sorted(sound_figures(trace) for trace in run.traces) == [(1, 1, 0), PARENT]
 
 
+@pytest.mark.linked
 def test_fork_beside_allocating_threads_keeps_all_figures_right(library, tool, tmp_path):
     output = str(tmp_path / "run.%p")
     run = traced.run(tmp_path, "family", "threads", MEMTRACE_OUTPUT=output)
@@ -191,6 +200,7 @@ def test_fork_beside_allocating_threads_keeps_all_figures_right(library, tool, t
     assert sound_figures(traces.popitem()[1]) == (2 + rounds, 1 + rounds, 1000)
 
 
+@pytest.mark.linked
 def test_exec_begins_a_second_trace_and_keeps_the_first(library, tool, tmp_path):
     run = traced.run(tmp_path, "family", "exec", support.PROGRAMS / "leave", "exit")
     assert (run.status, run.stdout) == (3, "done\n")
@@ -257,6 +267,7 @@ def test_a_changed_folder_does_not_move_the_output(library, tool, tmp_path):
     assert names == ["here.mtrace", "here.txt"]
 
 
+@pytest.mark.linked
 def test_two_runs_with_one_output_do_not_overwrite_each_other(library, tool, tmp_path):
     for _ in range(3):
         run = traced.run(tmp_path, "leave", "return")
@@ -282,6 +293,7 @@ def test_a_process_that_drops_its_rights_goes_on_recording(library, tool, tmp_pa
     assert sound_figures(run.trace) == (3, 0, 6000)
 
 
+@pytest.mark.linked
 def test_a_stopped_process_loses_nothing_when_it_goes_on(library, tool, tmp_path):
     """SIGSTOP stops the dump thread too; what the threads were in the middle of stays valid."""
     process = subprocess.Popen(

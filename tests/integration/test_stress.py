@@ -9,12 +9,12 @@ import pytest
 import support
 import traced
 
-pytestmark = pytest.mark.usefixtures("library", "tool")
+pytestmark = [pytest.mark.usefixtures("library", "tool"), pytest.mark.linked]
 
 DRIVER = support.PROGRAMS / "stressful"
 PLUGIN = support.PROGRAMS / "plugin" / "libplugin.so"
 SECONDS = int(os.environ.get("MEMTRACE_STRESS", "600" if os.environ.get("MEMTRACE_FULL") else "0"))
-ROUNDS = 3000
+ROUNDS = 1000 if support.LINKED else 3000
 THREADS = 6
 
 
