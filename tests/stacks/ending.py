@@ -3,7 +3,6 @@
 import ctypes
 import sys
 import threading
-import time
 
 helper = ctypes.CDLL(sys.argv[1])
 
@@ -20,6 +19,6 @@ class Leaving:
 
 for _ in range(3):
     threading.Thread(target=descend, args=(20,), daemon=True).start()
-time.sleep(0.05)
+helper.await_rounds(30)
 leaving = Leaving()
 junk = [{index: str(index)} for index in range(20000)]

@@ -18,6 +18,8 @@ int cuMemFree_v2(uint64_t address);
 /* Allocates and frees `count` times, the first with `bytes` bytes, each next one byte more. */
 void allocate(size_t bytes, unsigned count);
 void allocate_for_ever(void);
+/* Returns when threads have been so often through the loop of allocate_for_ever(). */
+void await_rounds(unsigned count);
 /* On a thread of its own: allocates `bytes`, calls back, and allocates bytes + 1. */
 void allocate_on_foreign_thread(size_t bytes, void (*callback)(void));
 /* Allocates as soon as another thread is in hold(), and never before. */
@@ -38,10 +40,20 @@ void allocate(size_t bytes, unsigned count)
 	}
 }
 
+static unsigned rounds;
+
 void allocate_for_ever(void)
 {
-	for (;; usleep(500))
+	for (;; usleep(500)) {
 		allocate(1, 10);
+		__atomic_fetch_add(&rounds, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+void await_rounds(unsigned count)
+{
+	while (__atomic_load_n(&rounds, __ATOMIC_SEQ_CST) < count)
+		usleep(500);
 }
 
 /* ---------- foreign threads ---------- */
