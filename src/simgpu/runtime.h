@@ -194,6 +194,21 @@ CUresult runtime_find_entry(const char *symbol, void **function, int version,
 		return runtime_result(runtime_driver.entry(__VA_ARGS__)); \
 	} while (0)
 
+/* ---- runtime_fatbin.c: for which GPUs the registered code was built ---- */
+
+struct fatbin_choice { /* the best for a device: 86 is 8.6; 0 none */
+	int code, ptx;
+};
+enum fatbin_answer { FATBIN_UNKNOWN, FATBIN_NONE, FATBIN_FOUND };
+
+struct fatbin;
+
+/* What __cudaRegisterFatBinary() was given.  NULL: no memory. */
+struct fatbin *fatbin_note(const void *registered);
+void fatbin_note_kernel(const struct fatbin *fatbin, const void *host);
+/* UNKNOWN: nothing was understood of what `kernel` was registered with. */
+enum fatbin_answer fatbin_choose(const void *kernel, int capability, struct fatbin_choice *);
+
 #pragma GCC visibility pop
 
 #endif

@@ -1,8 +1,7 @@
 /*
  * Code as the runtime sees it: registration by the compiler's start-up code, launches, and what is
- * asked about a kernel.  Tens of thousands of kernels are registered when PyTorch is imported, so
- * registration keeps nothing; a kernel is known by its host address, which is handed to the driver
- * and followed by nobody.  Owns the addresses of device variables that were asked for.
+ * asked about a kernel.  A kernel is known by its host address, which is handed to the driver and
+ * followed by nobody; of its registration only is kept which image it is in (runtime_fatbin.c).  Owns the addresses of device variables that were asked for.
  */
 #include "runtime.h"
 
@@ -27,8 +26,8 @@ char __cudaInitModule(void **handle);
 
 void **__cudaRegisterFatBinary(void *image)
 {
-	static void *handle;
-	return &handle;
+	/* Never freed: what a kernel is in is asked for until the process ends. */
+	return (void **)fatbin_note(image);
 }
 
 void __cudaRegisterFatBinaryEnd(void **handle)
@@ -43,6 +42,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 			    int thread_limit, uint3 *thread, uint3 *block, dim3 *block_dim,
 			    dim3 *grid_dim, int *warp_size)
 {
+	fatbin_note_kernel((const struct fatbin *)handle, host);
 }
 
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int is_extern,
@@ -96,11 +96,48 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_b
 	return cudaSuccess;
 }
 
+/* ---- for which GPUs there is code ---- */
+
+static int runtime_capability(void)
+{
+	int major = 0, minor = 0;
+
+	cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, runtime_device());
+	cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, runtime_device());
+	return 10 * major + minor;
+}
+
+/* Of kernels whose registration was not understood. */
+static int newest_known_target(int capability)
+{
+	static const int targets[] = {120, 100, 90, 86, 80, 75, 70, 60, 50};
+	size_t i = 0;
+
+	while (i + 1 < sizeof(targets) / sizeof(targets[0]) && targets[i] > capability)
+		i++;
+	return targets[i];
+}
+
+static bool has_code(const void *kernel)
+{
+	static __thread const void *last; /* most launches are of a few kernels in turn */
+	struct fatbin_choice choice;
+
+	if (kernel == last)
+		return true;
+	if (fatbin_choose(kernel, runtime_capability(), &choice) == FATBIN_NONE)
+		return false;
+	last = kernel;
+	return true;
+}
+
 /* ---- launches ---- */
 
 static cudaError_t launch(const void *kernel, dim3 grid, dim3 block, void **arguments,
 			  size_t shared_bytes, cudaStream_t stream)
 {
+	if (!has_code(kernel))
+		return runtime_result(cudaErrorNoKernelImageForDevice);
 	RUNTIME_CALL(cuLaunchKernel, (CUfunction)(uintptr_t)kernel, grid.x, grid.y, grid.z, block.x,
 		     block.y, block.z, (unsigned)shared_bytes, (CUstream)stream, arguments, NULL);
 }
@@ -136,6 +173,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
 					size_t shared_bytes, cudaStream_t stream)
 {
+	if (!has_code(kernel))
+		return runtime_result(cudaErrorNoKernelImageForDevice);
 	RUNTIME_CALL(cuLaunchCooperativeKernel, (CUfunction)(uintptr_t)kernel, grid.x, grid.y,
 		     grid.z, block.x, block.y, block.z, (unsigned)shared_bytes, (CUstream)stream,
 		     arguments);
@@ -150,20 +189,27 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
 /* ---- attributes and occupancy ---- */
 
 /*
- * The newest target that a wheel was built for and the device can run, not the device's own
- * capability: CUB looks for an exact match in the list of its targets.
+ * What the kernel was built for, not the device's own capability: CUB looks for an exact match in
+ * the list of its targets.
  */
-static int binary_version(void)
+static cudaError_t choose_binary(const void *kernel, struct cudaFuncAttributes *attributes)
 {
-	static const int targets[] = {120, 100, 90, 86, 80, 75, 70, 60, 50};
-	int major = 0, minor = 0;
-	size_t i = 0;
+	struct fatbin_choice choice;
+	int capability = runtime_capability();
 
-	cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, runtime_device());
-	cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, runtime_device());
-	while (i + 1 < sizeof(targets) / sizeof(targets[0]) && targets[i] > 10 * major + minor)
-		i++;
-	return targets[i];
+	switch (fatbin_choose(kernel, capability, &choice)) {
+	case FATBIN_NONE:
+		return cudaErrorNoKernelImageForDevice;
+	case FATBIN_UNKNOWN:
+		choice.code = choice.ptx = newest_known_target(capability);
+		break;
+	case FATBIN_FOUND:
+		break;
+	}
+	/* PTX is compiled for the device when it is loaded. */
+	attributes->binaryVersion = choice.code > 0 ? choice.code : capability;
+	attributes->ptxVersion = choice.code > 0 ? choice.code : choice.ptx;
+	return cudaSuccess;
 }
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
@@ -177,10 +223,8 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
 	memset(attributes, 0, sizeof(*attributes));
 	attributes->maxThreadsPerBlock = 1024;
 	attributes->numRegs = 32;
-	attributes->binaryVersion = binary_version();
-	attributes->ptxVersion = attributes->binaryVersion;
 	attributes->maxDynamicSharedSizeBytes = shared_bytes;
-	return cudaSuccess;
+	return runtime_result(choose_binary(kernel, attributes));
 }
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value)
