@@ -21,7 +21,7 @@
 #include "cli/run_traces.h"
 #include "cli/simulate.h"
 
-enum { OPTION_OUTPUT, OPTION_SIMULATE, OPTION_DEVICES, OPTION_MEMORY };
+enum { OPTION_OUTPUT, OPTION_SIMULATE, OPTION_DEVICES, OPTION_MEMORY, OPTION_LATE };
 
 static const struct option_row options[] = {
 	[OPTION_OUTPUT] = {"output", "T", "where traces go: MEMTRACE_OUTPUT for the program"},
@@ -29,6 +29,7 @@ static const struct option_row options[] = {
 			     "on a simulated GPU: a card of `memtrace cards`, a file, like-here"},
 	[OPTION_DEVICES] = {"devices", "N", "with --simulate: so many of them"},
 	[OPTION_MEMORY] = {"memory", "SIZE", "with --simulate: of this size (22GiB), whatever the card"},
+	[OPTION_LATE] = {"late", NULL, "with --simulate: work ends only when the program waits for it"},
 	{0},
 };
 
@@ -93,10 +94,11 @@ static int read_simulation(const struct arguments *arguments, struct simulation 
 	const char *card = arguments->options[OPTION_SIMULATE];
 	const char *devices = arguments->options[OPTION_DEVICES];
 	const char *memory = arguments->options[OPTION_MEMORY];
-	*simulation = (struct simulation){.device_count = 1};
-	if (!card && (devices || memory))
+	bool is_late = arguments->options[OPTION_LATE];
+	*simulation = (struct simulation){.device_count = 1, .is_late = is_late};
+	if (!card && (devices || memory || is_late))
 		return options_wrong(&verb_run, "--%s goes with --simulate",
-				     devices ? "devices" : "memory");
+				     devices ? "devices" : memory ? "memory" : "late");
 	if (memory && (parse_bytes(memory, &simulation->memory_bytes) || !simulation->memory_bytes))
 		return options_wrong(&verb_run, "--memory is a size such as 22GiB, not %s", memory);
 	if (devices && (!options_number(devices, &simulation->device_count) ||

@@ -73,7 +73,19 @@ bool simulate_set_card(const struct simulation *simulation)
 	snprintf(count, sizeof count, "%llu", (unsigned long long)simulation->device_count);
 	return !unsetenv("SIMGPU_MEMORY") && !unsetenv("SIMGPU_CAPABILITY") &&
 	       !unsetenv("SIMGPU_CONTEXT") && !setenv("SIMGPU_DEVICES", count, 1) &&
+	       !setenv("SIMGPU_EVENTS", simulation->is_late ? "late" : "early", 1) &&
 	       card_set_environment(&card);
+}
+
+static void add_bound(struct text *out, bool is_late)
+{
+	text_add(out, is_late ?
+		      "  upper bound  work ends only when the program waits for it: memory that waits for\n"
+		      "               other streams (FSDP, offloading, prefetching) is given back late;\n"
+		      "               without --late there is the lower bound\n" :
+		      "  lower bound  work ends at once: memory that waits for other streams (FSDP,\n"
+		      "               offloading, prefetching) is given back too early; --late is the\n"
+		      "               other extreme\n");
 }
 
 void simulate_add_promise(struct text *out, const struct simulation *simulation)
@@ -87,10 +99,9 @@ void simulate_add_promise(struct text *out, const struct simulation *simulation)
 	text_printf(out, ", compute capability %d.%d. No GPU computed anything.\n",
 		    card->capability / 10, card->capability % 10);
 	text_add(out, "  exact        allocated and reserved by PyTorch, if no value that the GPU\n"
-		      "               computes steers the program, and but for what follows\n"
-		      "  lower bound  work ends at once: memory that waits for other streams (FSDP,\n"
-		      "               offloading, prefetching) is given back too early\n"
-		      "  assumed      CUDA context ");
+		      "               computes steers the program, and but for what follows\n");
+	add_bound(out, simulation->is_late);
+	text_add(out, "  assumed      CUDA context ");
 	text_add_size(out, card->context_bytes);
 	text_printf(out, " %s ", spread);
 	text_add_size(out, card->context_spread_bytes);

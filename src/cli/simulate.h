@@ -12,6 +12,7 @@ struct simulation {
 	struct sim_card card;
 	uint64_t memory_bytes; /* instead of the card's; 0: the card's */
 	uint64_t device_count; /* 1 … SIMULATE_DEVICES_MAX */
+	bool is_late;	       /* work ends only when the program waits for it */
 };
 
 #define SIMULATE_DEVICES_MAX 16

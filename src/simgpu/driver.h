@@ -47,6 +47,7 @@ struct driver_machine {
 	int device_count;
 	size_t context_bytes; /* charged when a device's primary context is first retained */
 	size_t module_bytes;  /* charged for each module or library that is loaded */
+	bool is_late;         /* work is in progress until the host waits for it */
 	size_t others_bytes;  /* in use on each device by other processes */
 	const struct sim_card *card;
 	struct driver_device devices[DRIVER_DEVICES_MAX];
@@ -250,9 +251,31 @@ CUresult capture_check_wait(CUstream stream);
 /* Without lock.  A piece of work on `stream`: a node of its graph when it is captured. */
 void capture_note_work(CUstream stream, CUgraphNodeType type);
 
+/* ---- driver_work.c: what is complete; all with lock ---- */
+
+struct work { /* of a stream: pieces of work, counted */
+	unsigned long long put, done;
+	struct work_wait *waits;
+};
+struct work_mark { /* a place in a stream's work; {0, 0} is complete */
+	unsigned long long stream_id, position;
+};
+
+void work_put(CUstream stream);
+struct work_mark work_mark(CUstream stream);
+bool work_is_done(const struct work_mark *mark);
+/* All that was put on the stream. */
+bool work_is_over(CUstream stream);
+/* What is put on `stream` from now on begins after what the mark stands for. */
+void work_wait(CUstream stream, const struct work_mark *mark);
+/* The host has waited for it. */
+void work_finish(const struct work_mark *mark);
+void work_finish_stream(CUstream stream);
+
 /* ---- driver_stream.c ---- */
 
 struct CUstream_st {
+	struct work work;
 	struct capture *capture;
 	int device;
 	int priority;
@@ -264,13 +287,17 @@ struct CUstream_st {
 struct CUevent_st {
 	struct capture *capture;
 	int device;
-	bool is_recorded;
+	struct work_mark mark;
 	unsigned long long recorded_ns;
 };
 
 /* The stream behind a handle; the default streams (0, 1, 2) are the current device's. */
 CUstream stream_resolve(CUstream handle);
 CUresult stream_create(CUstream *handle, int device, unsigned flags, int priority);
+/* With lock.  NULL: it is gone. */
+CUstream stream_of_id(unsigned long long id);
+/* With lock.  The host has waited for all work of a device. */
+void streams_finish(int device);
 /* Detach every stream from a capture that ended. */
 void streams_leave_capture(struct capture *capture);
 

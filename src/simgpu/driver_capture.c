@@ -64,10 +64,13 @@ void capture_note_work(CUstream handle, CUgraphNodeType type)
 {
 	CUstream stream = stream_resolve(handle);
 
-	if (!is_active(stream->capture))
+	if (!is_active(stream->capture) && !driver_machine.is_late)
 		return;
 	pthread_mutex_lock(&driver_lock);
-	graph_add_node(stream->capture->graph, type);
+	if (is_active(stream->capture))
+		graph_add_node(stream->capture->graph, type);
+	else
+		work_put(stream);
 	pthread_mutex_unlock(&driver_lock);
 }
 

@@ -338,13 +338,14 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer)
 	return peer != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult synchronize(void)
+static CUresult synchronize(int device)
 {
 	CUresult result = capture_check_unsafe();
 
 	if (result != CUDA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&driver_lock);
+	streams_finish(device);
 	pools_settle();
 	pthread_mutex_unlock(&driver_lock);
 	return CUDA_SUCCESS;
@@ -355,10 +356,10 @@ CUresult cuCtxSynchronize(void)
 	int device;
 	CUresult result = context_require(&device);
 
-	return result == CUDA_SUCCESS ? synchronize() : result;
+	return result == CUDA_SUCCESS ? synchronize(device) : result;
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext context)
 {
-	return synchronize();
+	return synchronize(context != NULL ? context->device : context_device());
 }

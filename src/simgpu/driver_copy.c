@@ -34,9 +34,22 @@ static CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-static CUresult copy_now(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+/* It waits for the default stream; that streams of the blocking kind wait for that one is not told. */
+static CUresult begin_now(void)
 {
 	CUresult result = capture_check_unsafe();
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&driver_lock);
+	work_finish_stream(stream_resolve(NULL));
+	pthread_mutex_unlock(&driver_lock);
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy_now(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+	CUresult result = begin_now();
 	return result == CUDA_SUCCESS ? copy(to, from, bytes) : result;
 }
 
@@ -125,7 +138,7 @@ static CUresult copy_rows(const CUDA_MEMCPY2D *rows)
 
 CUresult cuMemcpy2D(const CUDA_MEMCPY2D *rows)
 {
-	CUresult result = capture_check_unsafe();
+	CUresult result = begin_now();
 	return result == CUDA_SUCCESS ? copy_rows(rows) : result;
 }
 

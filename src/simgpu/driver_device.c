@@ -57,6 +57,17 @@ static int device_count_from_environment(void)
 	return count < 0 ? 0 : DRIVER_DEVICES_MAX;
 }
 
+static bool lateness_from_environment(void)
+{
+	const char *setting = getenv("SIMGPU_EVENTS");
+
+	if (setting == NULL || *setting == '\0' || strcmp(setting, "early") == 0)
+		return false;
+	if (strcmp(setting, "late") != 0)
+		sim_warn("SIMGPU_EVENTS=%s: it is early or late", setting);
+	return strcmp(setting, "late") == 0;
+}
+
 static void setup(void)
 {
 	const struct sim_card *card = driver_machine.card = card_from_environment();
@@ -65,6 +76,7 @@ static void setup(void)
 
 	driver_machine.device_count = device_count_from_environment();
 	driver_machine.context_bytes = sim_env_bytes("SIMGPU_CONTEXT", card->context_bytes);
+	driver_machine.is_late = lateness_from_environment();
 	account_open();
 	for (int i = 0; i < driver_machine.device_count; i++)
 		driver_machine.devices[i].total_bytes = memory_bytes;

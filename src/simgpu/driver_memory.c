@@ -164,7 +164,12 @@ CUresult cuMemFree(CUdeviceptr address)
 	if (result != CUDA_SUCCESS || address == 0)
 		return result;
 	result = capture_check_unsafe();
-	return result == CUDA_SUCCESS ? memory_free(address, NULL) : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&driver_lock);
+	streams_finish(device); /* a card waits until nobody can use it any more */
+	pthread_mutex_unlock(&driver_lock);
+	return memory_free(address, NULL);
 }
 
 struct search {

@@ -1,7 +1,6 @@
 /*
- * Streams and events.  There is nothing to wait for: work is complete when the call that puts it on
- * a stream returns, so a query always answers "done", and a host function is called at once.  Owns
- * the list of streams and each device's default stream.
+ * Streams and events.  Nothing computes; whether work counts as complete is told by driver_work.c,
+ * and a host function is called at once.  Owns the list of streams and each device's default stream.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -10,7 +9,7 @@
 
 static struct CUstream_st default_streams[DRIVER_DEVICES_MAX];
 static struct CUstream_st *streams;
-static unsigned long long last_id = 16;
+static unsigned long long last_id = DRIVER_DEVICES_MAX; /* those below are the default streams' */
 
 static bool is_default(CUstream handle)
 {
@@ -24,7 +23,30 @@ CUstream stream_resolve(CUstream handle)
 	if (!is_default(handle))
 		return handle;
 	default_streams[device].device = device;
+	default_streams[device].id = (unsigned long long)device + 1;
 	return &default_streams[device];
+}
+
+CUstream stream_of_id(unsigned long long id)
+{
+	CUstream stream = streams;
+
+	if (id == 0)
+		return NULL;
+	if (id <= DRIVER_DEVICES_MAX)
+		return &default_streams[id - 1];
+	while (stream != NULL && stream->id != id)
+		stream = stream->next;
+	return stream;
+}
+
+void streams_finish(int device)
+{
+	for (CUstream stream = streams; stream != NULL; stream = stream->next) {
+		if (stream->device == device)
+			work_finish_stream(stream);
+	}
+	work_finish_stream(&default_streams[device]);
 }
 
 void streams_leave_capture(struct capture *capture)
@@ -87,6 +109,8 @@ CUresult cuStreamDestroy(CUstream handle)
 {
 	pthread_mutex_lock(&driver_lock);
 	CUstream stream = stream_unlink(handle);
+	if (stream != NULL)
+		work_finish_stream(stream); /* and forget whom it waits for */
 	pthread_mutex_unlock(&driver_lock);
 	free(stream);
 	return stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -94,7 +118,14 @@ CUresult cuStreamDestroy(CUstream handle)
 
 CUresult cuStreamQuery(CUstream stream)
 {
-	return capture_check_wait(stream);
+	CUresult result = capture_check_wait(stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&driver_lock);
+	bool is_over = work_is_over(stream_resolve(stream));
+	pthread_mutex_unlock(&driver_lock);
+	return is_over ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
@@ -104,6 +135,7 @@ CUresult cuStreamSynchronize(CUstream stream)
 	if (result != CUDA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&driver_lock);
+	work_finish_stream(stream_resolve(stream));
 	pools_settle();
 	pthread_mutex_unlock(&driver_lock);
 	return CUDA_SUCCESS;
@@ -229,7 +261,10 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
 {
 	if (event == NULL)
 		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&driver_lock);
 	event->capture = stream_resolve(stream)->capture;
+	event->mark = work_mark(stream_resolve(stream));
+	pthread_mutex_unlock(&driver_lock);
 	event->recorded_ns = clock_ns();
 	return CUDA_SUCCESS;
 }
@@ -244,7 +279,7 @@ static bool is_in_capture(const struct CUevent_st *event)
 	return event->capture != NULL && event->capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-CUresult cuEventQuery(CUevent event)
+static CUresult check_event(CUevent event)
 {
 	if (event == NULL)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -253,13 +288,31 @@ CUresult cuEventQuery(CUevent event)
 	return capture_check_unsafe();
 }
 
+static bool is_done(CUevent event)
+{
+	pthread_mutex_lock(&driver_lock);
+	bool is = work_is_done(&event->mark);
+	pthread_mutex_unlock(&driver_lock);
+	return is;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	CUresult result = check_event(event);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	return is_done(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
 CUresult cuEventSynchronize(CUevent event)
 {
-	CUresult result = cuEventQuery(event);
+	CUresult result = check_event(event);
 
 	if (result != CUDA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&driver_lock);
+	work_finish(&event->mark);
 	pools_settle();
 	pthread_mutex_unlock(&driver_lock);
 	return CUDA_SUCCESS;
@@ -272,6 +325,8 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (start->recorded_ns == 0 || end->recorded_ns == 0)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!is_done(start) || !is_done(end))
+		return CUDA_ERROR_NOT_READY;
 	double ns = (double)end->recorded_ns - (double)start->recorded_ns;
 	*milliseconds = ns != 0 ? (float)(ns / 1e6) : 0.001F;
 	return CUDA_SUCCESS;
@@ -282,7 +337,11 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
 	if (event == NULL)
 		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&driver_lock);
 	if (is_in_capture(event))
 		stream_resolve(stream)->capture = event->capture;
+	else
+		work_wait(stream_resolve(stream), &event->mark);
+	pthread_mutex_unlock(&driver_lock);
 	return CUDA_SUCCESS;
 }

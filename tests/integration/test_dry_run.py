@@ -160,6 +160,77 @@ def test_a_torch_without_cuda_is_named_with_what_to_install(tmp_path, version, s
     assert result.returncode == 0 and re.search(said, result.stderr), result.stderr
 
 
+LATE = """
+import json, sys, threading, torch
+
+def added_mib(wait):
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_reserved()
+    for _ in range(5):
+        x = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            x.zero_()
+        x.record_stream(side)
+        del x
+        if wait:
+            side.synchronize()
+    added = torch.cuda.memory_reserved() - before
+    torch.cuda.synchronize()
+    return added >> 20
+
+def chain():
+    first, second, third = (torch.cuda.Stream() for _ in range(3))
+    events = [torch.cuda.Event() for _ in range(2)]
+    first.record_event(events[0])
+    third.record_event(events[1])
+    second.wait_event(events[0])
+    before = events[0].query()
+    second.synchronize()
+    asked = []
+    asking = threading.Thread(target=lambda: asked.append(events[1].query()))
+    asking.start()
+    asking.join()
+    return [before, events[0].query(), events[1].query(), asked[0]]
+
+torch.empty(1, device="cuda")
+side = torch.cuda.Stream()
+json.dump([added_mib(False), added_mib(True), chain(), torch.cuda.Event().query()], sys.stdout)
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "answer", "said"),
+    [([], [64, 64, [True] * 4, True], "lower bound  work ends at once"),
+     (["--late"], [320, 64, [False, True, False, True], True], "upper bound  work ends only when")],
+)
+def test_work_ends_at_once_or_when_the_program_waits_for_it(tmp_path, option, answer, said):
+    """Blocks that another stream uses: one, used again and again, or all five. What a stream waits
+    for has ended with it; a thread that only asks is never left to wait for ever."""
+    result = dry("l4", *option, "--", PYTHON, "-c", LATE, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == answer
+    assert said in result.stderr
+
+
+def test_code_runs_only_on_cards_that_it_was_built_for(tmp_path):
+    """The wheel says itself for which: those of CUDA 13 are not built for a V100 (7.0)."""
+    program = ("import torch, json\n"
+               "try: torch.zeros(4, device='cuda').topk(2); error = ''\n"
+               "except RuntimeError as e: error = str(e)\n"
+               "print(json.dumps([torch.cuda.get_arch_list(), error]))\n")
+    ran = {}
+    for card, capability in (("v100-16", "70"), ("l4", "89")):
+        (tmp_path / card).mkdir()
+        result = dry(card, "--", PYTHON, "-W", "ignore", "-c", program, cwd=tmp_path / card)
+        built_for, error = json.loads(result.stdout)
+        runs = any(sm[3:-1] == capability[0] and sm[3:] <= capability for sm in built_for)
+        assert runs == (not error), (built_for, error)
+        assert runs or "no kernel image is available" in error
+        ran[card] = runs
+    assert ran == {"v100-16": False, "l4": True}
+
+
 @pytest.mark.skipif(os.environ.get("MEMTRACE_FULL") != "1", reason="three PyTorch processes: full")
 def test_torchrun_has_a_device_for_each_rank(tmp_path):
     shutil.copy(ROOT / "tests/cases/common.py", tmp_path)
