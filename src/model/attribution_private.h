@@ -93,6 +93,7 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	int32_t counted;	/* in the backward `stamp` */
 	int32_t predicted;	/* in the same */
 	uint32_t stamp;
+	int32_t loaded;	      /* by torch.load, ever */
 	uint32_t keeper;	      /* frame of the program's that has made one which it kept, 0 none */
 	uint32_t joiner;	      /* … one which the graph kept in which it was used */
 	struct block *newest; /* made outside backward, that may become a parameter */
@@ -217,6 +218,7 @@ struct block_facts { /* in every live block */
 	bool is_clone : 1; /* of something as large as a parameter */
 	bool is_shared : 1; /* two loops were in backward */
 	bool is_in_pass : 1; /* in the loop's young_count or old_count */
+	bool is_before_model : 1; /* there was no parameter of its size yet */
 };
 
 static inline bool context_is_users(uint8_t context)

@@ -25,14 +25,14 @@ struct block *block_restore(struct model *m, uint64_t address)
 }
 
 static void count_block(struct model *m, struct device *d, struct span *span, const struct block *block,
-			enum change change)
+			enum change change, uint64_t sequence)
 {
 	struct spread *spread = &d->now.spread;
 	uint64_t internal = block->asked_bytes ? block->bytes - block->asked_bytes : 0;
 	meter_change(&d->now.pytorch_allocated, change, block->bytes);
 	spread->internal_bytes = bytes_change(spread->internal_bytes, change, internal);
 	spread->unasked_bytes = bytes_change(spread->unasked_bytes, change, block->asked_bytes ? 0 : block->bytes);
-	segment_note_block(m, span, block, change);
+	segment_note_block(m, span, block, change, sequence);
 	composition_change(m, &d->allocated, change, block->stack, block->facts.label, block->bytes);
 }
 
@@ -41,8 +41,9 @@ static void remove_block(struct model *m, struct block *block, const struct even
 	struct device *d = device_of(m, block->slot);
 	attribution_note_free(m, block, e);
 	if (d) {
-		count_block(m, d, regions_at(m, block->address), block, CHANGE_GIVEN_BACK);
+		count_block(m, d, regions_at(m, block->address), block, CHANGE_GIVEN_BACK, e->sequence);
 		trend_note(&d->trend, CHANGE_GIVEN_BACK, d->now.pytorch_allocated.live_bytes, e->sequence);
+		casts_note_free(m, d, block, e);
 	}
 	m->totals.live_blocks--;
 	blocks_remove(&m->blocks, block->address);
@@ -65,7 +66,7 @@ static void add_block(struct model *m, struct device *d, struct span *span, cons
 		return;
 	m->totals.live_blocks++;
 	attribution_note_alloc(m, block, e);
-	count_block(m, d, span, block, CHANGE_OBTAINED);
+	count_block(m, d, span, block, CHANGE_OBTAINED, e->sequence);
 	attribution_counted(m, block, d, e);
 	device_note_peak(d, e, NULL);
 	segment_note_fullest(d, e);

@@ -164,6 +164,7 @@ static void describe(struct model *m, struct block *block, const struct event *e
 		.is_clone = (native & MARK_CLONE || facts->marks->context == MARK_COPY) &&
 			    block->bytes >= SIGNIFICANT_BYTES && size && size->parameters > 0,
 		.is_shared = facts->is_backward && is_shared(m, facts->loop),
+		.is_before_model = !size || !size->parameters_most,
 	};
 }
 
@@ -180,6 +181,8 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 		size_add_parameter(m, block->bytes, 1);
 	block->facts.is_in_pass = verdict.kind == KIND_FORWARD && verdict.label == LABEL_FORWARD;
 	facts->loop->young_count += block->facts.is_in_pass;
+	if (verdict.kind == KIND_LOADED)
+		size_get(m, block->bytes)->loaded++;
 	bool is_plain = !facts->is_backward && !block->facts.is_zeros && !block->facts.is_factory;
 	struct size_entry *size = is_plain ? size_find(m, block->bytes) : NULL;
 	if (size)

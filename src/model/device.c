@@ -27,6 +27,12 @@ struct device *device_of(struct model *m, uint8_t ordinal)
 	return m->devices[slot];
 }
 
+uint64_t device_capacity_bytes(const struct model *m, const struct device *d)
+{
+	const struct def_device *definition = defs_device(m->defs, d->slot);
+	return d->total_bytes || !definition ? d->total_bytes : definition->total_bytes;
+}
+
 void device_has_blocks(struct device *d)
 {
 	d->has_blocks = true;

@@ -146,9 +146,26 @@ void trend_end_step(struct trend *, uint64_t live_bytes, uint64_t sequence);
 struct trend_growth trend_growth_of(const struct trend_series *);
 uint32_t trend_window_of(const struct trend_growth *, uint64_t sequence);
 
+/* ---------- casts.c: copies that autocast kept ---------- */
+
+struct casts_burst { /* blocks that the end of an autocast region gave back at once */
+	uint64_t bytes, count;
+	uint64_t left_bytes; /* of PyTorch's, live after it */
+	uint32_t stack;	     /* of the largest copy among them, 0 none */
+};
+
+struct casts {
+	uint64_t bytes, count, copy_bytes; /* of the burst that goes on */
+	uint64_t event_count;		   /* of the trend, at its last free */
+	uint64_t last_end;		   /* sequence of that */
+	uint32_t stack;
+	struct casts_burst most;
+};
+
 struct work { /* what was going on at a moment that is judged */
 	uint64_t steps, backwards;
 	uint64_t call_begin; /* sequence at which the call of a module that goes on began; UINT64_MAX: none does */
+	uint64_t casts_end;  /* sequence at which an autocast region last gave memory back */
 	bool has_trained;
 };
 
@@ -200,6 +217,7 @@ struct device {
 	struct model_fullest fullest;
 	struct segment_map *frozen_map;
 	struct trend trend, *frozen_trend;
+	struct casts casts;
 	struct work frozen_work;
 	struct model_device shown; /* made anew at every look */
 	struct model_owner shown_owner;
@@ -208,6 +226,7 @@ struct device {
 struct device *device_of(struct model *, uint8_t ordinal); /* NULL: the host, or out of memory */
 struct device *find_device(const struct model *, unsigned ordinal); /* NULL: it saw no event */
 uint8_t device_slot(uint8_t ordinal);
+uint64_t device_capacity_bytes(const struct model *, const struct device *); /* 0: unknown */
 void device_has_blocks(struct device *);                 /* from the first block event on */
 struct composition *device_composition(struct device *); /* the one that is shown */
 void device_change_owner(struct model *, struct device *, uint16_t owner, enum change,
@@ -217,5 +236,8 @@ void device_note_peak(struct device *, const struct event *, const void *memory)
 void device_freeze(struct model *, struct device *, uint64_t sequence);
 void device_describe(const struct model *, struct device *);
 bool device_peak_owner(const struct device *, uint32_t owner, uint64_t *at_peak_bytes);
+
+/* The block was taken back, and is in no sum any more. */
+void casts_note_free(struct model *, struct device *, const struct block *, const struct event *);
 
 #endif

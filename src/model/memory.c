@@ -36,12 +36,13 @@ bool memory_is_counted(const struct memory *memory)
 	return memory->slot != SLOT_HOST && memory->role != ROLE_EXTERNAL;
 }
 
-static void change_host(struct model *m, enum change change, uint64_t bytes)
+static void change_host(struct model *m, enum change change, const struct memory *memory)
 {
 	struct model_totals *totals = &m->totals;
-	totals->pinned_current_bytes = bytes_change(totals->pinned_current_bytes, change, bytes);
+	totals->pinned_current_bytes = bytes_change(totals->pinned_current_bytes, change, memory->bytes);
 	if (totals->pinned_current_bytes > totals->pinned_peak_bytes && change != CHANGE_GIVEN_BACK)
 		totals->pinned_peak_bytes = totals->pinned_current_bytes;
+	composition_change(m, &m->pinned, change, memory->stack, memory->label, memory->bytes);
 }
 
 static void change_cache(struct device *d, const struct memory *memory, enum change change)
@@ -72,7 +73,7 @@ void memory_change(struct model *m, struct memory *memory, enum change change,
 	if (change == CHANGE_OBTAINED && memory->role != ROLE_CACHE && memory->slot != SLOT_HOST)
 		attribution_observe(m, memory->born, memory->label);
 	if (memory->slot == SLOT_HOST) {
-		change_host(m, change, memory->bytes);
+		change_host(m, change, memory);
 		return;
 	}
 	struct device *d = device_of(m, memory->slot);

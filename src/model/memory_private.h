@@ -29,6 +29,7 @@ struct memory { /* what regions and handles have in common */
 	bool is_captured;     /* obtained while a stream was captured */
 	uint32_t block_count; /* in a region: live blocks; in a handle: not used */
 	uint64_t stream;      /* of the last block that was handed out in it */
+	uint64_t turned;      /* sequence at which block_count last came from or went to 0 */
 };
 
 void memory_init(struct model *, struct memory *, const struct event *);
@@ -43,7 +44,7 @@ void memory_become_cache(struct model *, struct memory *);
 
 /* `block` is handed out or taken back, at an address in `span` if that is not NULL: which segments and
  * pages hold none changes. */
-void segment_note_block(struct model *, struct span *, const struct block *, enum change);
+void segment_note_block(struct model *, struct span *, const struct block *, enum change, uint64_t sequence);
 /* A segment or page without a block comes or goes. */
 void segment_change_releasable(struct device *, enum change, uint64_t bytes);
 /* To be called after every block was handed out: keeps the moment of the highest reserved. */

@@ -132,7 +132,7 @@ struct model_totals {
 };
 
 struct model_oom {
-	unsigned device;
+	unsigned device; /* MEMTRACE_DEVICE_HOST: page-locked host memory ran out */
 	bool by_pytorch; /* PyTorch's own OOM call; else a failing driver call that nothing followed */
 	uint64_t time_ns, sequence;
 	uint64_t requested_bytes;  /* rounded by PyTorch */

@@ -149,6 +149,7 @@ struct model {
 	struct model_totals totals, frozen_totals, shown_totals;
 	struct device *devices[SLOT_COUNT];
 	struct causes causes[SLOT_COUNT];
+	struct composition pinned; /* page-locked host memory */
 	struct regions regions;
 	struct handles handles;
 	struct blocks blocks;

@@ -30,14 +30,14 @@ static void confirm(struct model *m, struct suspect *suspect)
 	}
 }
 
-static uint64_t total_bytes(const struct model *m, const struct device *d)
+/* The composition is only copied while there is room to describe another. */
+static void keep_composition(struct model *m, const struct composition *c, struct suspect *suspect)
 {
-	const struct def_device *definition = defs_device(m->defs, d->slot);
-	return d->total_bytes || !definition ? d->total_bytes : definition->total_bytes;
+	if (m->oom_count < MODEL_OOMS_MAX)
+		composition_snapshot(m, c, suspect->oom.sequence, &suspect->stacks);
 }
 
-/* The state as it is at `e`; the composition is only copied while there is room to describe
- * another. */
+/* The state as it is at `e`. */
 static struct suspect *suspect_create(struct model *m, struct device *d, const struct event *e)
 {
 	struct suspect *suspect = model_new(m, sizeof *suspect);
@@ -50,7 +50,7 @@ static struct suspect *suspect_create(struct model *m, struct device *d, const s
 		.sequence = e->sequence,
 		.requested_bytes = e->bytes,
 		.free_bytes = UINT64_MAX,
-		.total_bytes = total_bytes(m, d),
+		.total_bytes = device_capacity_bytes(m, d),
 		.allocated_bytes = c->meter.live_bytes,
 		.pytorch_allocated_bytes = d->now.pytorch_allocated.live_bytes,
 		.reserved_bytes = d->now.reserved.live_bytes,
@@ -61,9 +61,30 @@ static struct suspect *suspect_create(struct model *m, struct device *d, const s
 		.stack = e->stack,
 		.thread = e->thread,
 	};
-	if (m->oom_count < MODEL_OOMS_MAX)
-		composition_snapshot(m, c, e->sequence, &suspect->stacks);
+	keep_composition(m, c, suspect);
 	attribution_describe_work(m, d->slot, &suspect->work);
+	suspect->work.casts_end = d->casts.last_end;
+	return suspect;
+}
+
+/* Of page-locked host memory: what the host has is not known. */
+static struct suspect *host_suspect_create(struct model *m, const struct event *e)
+{
+	struct suspect *suspect = model_new(m, sizeof *suspect);
+	if (!suspect)
+		return NULL;
+	suspect->oom = (struct model_oom){
+		.device = MEMTRACE_DEVICE_HOST,
+		.time_ns = e->time_ns,
+		.sequence = e->sequence,
+		.requested_bytes = e->bytes,
+		.free_bytes = UINT64_MAX,
+		.allocated_bytes = m->pinned.meter.live_bytes,
+		.reserved_bytes = m->pinned.meter.live_bytes,
+		.stack = e->stack,
+		.thread = e->thread,
+	};
+	keep_composition(m, &m->pinned, suspect);
 	return suspect;
 }
 
@@ -82,30 +103,14 @@ static bool is_device_space(enum memtrace_space space)
 	       space == MEMTRACE_SPACE_ARRAY;
 }
 
-void oom_note_failure(struct model *m, const struct event *e)
+static bool is_host_space(enum memtrace_space space)
 {
-	struct device *d = is_device_space(e->space) ? device_of(m, e->device) : NULL;
-	struct thread *thread = thread_of(m, e->thread);
-	bool by_pytorch = stack_facts(m, e->stack)->owner == OWNER_PYTORCH;
-	if (!d)
-		return;
-	if (by_pytorch && e->space != MEMTRACE_SPACE_STREAM)
-		trial_note_failure(m, e);
-	if (thread->suspect || !(thread->suspect = suspect_create(m, d, e)))
-		return;
-	thread->suspect->oom.driver_bytes = e->bytes;
-	thread->suspect->deadline = thread->event_count + PATIENCE;
-	thread->suspect->is_async = by_pytorch && e->space == MEMTRACE_SPACE_STREAM;
+	return space == MEMTRACE_SPACE_PINNED || space == MEMTRACE_SPACE_REGISTERED;
 }
 
-void oom_note_success(struct model *m, const struct event *e)
+static bool is_host(const struct suspect *suspect)
 {
-	struct thread *thread = thread_of(m, e->thread);
-	bool is_device = e->what == MEMTRACE_BLOCK_ALLOC || is_device_space(e->space);
-	if (!thread->suspect || !is_device || device_slot(e->device) == SLOT_HOST)
-		return;
-	release_suspect(m, thread->suspect);
-	thread->suspect = NULL;
+	return suspect->oom.device == MEMTRACE_DEVICE_HOST;
 }
 
 static void confirm_thread(struct model *m, struct thread *thread)
@@ -113,6 +118,60 @@ static void confirm_thread(struct model *m, struct thread *thread)
 	struct suspect *suspect = thread->suspect;
 	thread->suspect = NULL;
 	confirm(m, suspect);
+}
+
+static void suspect_begin(struct thread *thread, struct suspect *suspect, uint64_t driver_bytes)
+{
+	thread->suspect = suspect;
+	if (!suspect)
+		return;
+	suspect->oom.driver_bytes = driver_bytes;
+	suspect->deadline = thread->event_count + PATIENCE;
+}
+
+static void note_host_failure(struct model *m, const struct event *e)
+{
+	struct thread *thread = thread_of(m, e->thread);
+	if (!thread->suspect)
+		suspect_begin(thread, host_suspect_create(m, e), e->bytes);
+}
+
+void oom_note_failure(struct model *m, const struct event *e)
+{
+	if (is_host_space(e->space)) {
+		note_host_failure(m, e);
+		return;
+	}
+	struct device *d = is_device_space(e->space) ? device_of(m, e->device) : NULL;
+	struct thread *thread = thread_of(m, e->thread);
+	bool by_pytorch = stack_facts(m, e->stack)->owner == OWNER_PYTORCH;
+	if (!d)
+		return;
+	if (by_pytorch && e->space != MEMTRACE_SPACE_STREAM)
+		trial_note_failure(m, e);
+	if (thread->suspect && is_host(thread->suspect))
+		confirm_thread(m, thread);
+	if (thread->suspect)
+		return;
+	suspect_begin(thread, suspect_create(m, d, e), e->bytes);
+	if (thread->suspect)
+		thread->suspect->is_async = by_pytorch && e->space == MEMTRACE_SPACE_STREAM;
+}
+
+static bool is_obtained(const struct suspect *suspect, const struct event *e)
+{
+	if (is_host(suspect))
+		return is_host_space(e->space);
+	return (e->what == MEMTRACE_BLOCK_ALLOC || is_device_space(e->space)) && device_slot(e->device) != SLOT_HOST;
+}
+
+void oom_note_success(struct model *m, const struct event *e)
+{
+	struct thread *thread = thread_of(m, e->thread);
+	if (!thread->suspect || !is_obtained(thread->suspect, e))
+		return;
+	release_suspect(m, thread->suspect);
+	thread->suspect = NULL;
 }
 
 void oom_note_meminfo(struct model *m, const struct event *e)
@@ -163,6 +222,8 @@ void oom_note_block(struct model *m, const struct event *e)
 		return;
 	device_has_blocks(d);
 	d->retries += !(e->flags & MEMTRACE_CAPTURING);
+	if (thread->suspect && is_host(thread->suspect))
+		confirm_thread(m, thread);
 	release_suspect(m, thread->suspect);
 	thread->suspect = NULL;
 	struct suspect *suspect = suspect_create(m, d, e);

@@ -9,7 +9,7 @@
 #include "model/owner_name.h"
 #include "model/save_private.h"
 
-#define STATE_VERSION 5
+#define STATE_VERSION 6
 #define STATE_END     0x5a
 
 bool save_has_item(struct archive *a, bool has_item)
@@ -41,7 +41,7 @@ static const struct field totals_fields[] = {
 };
 
 SAVED_SIZE(model_totals, 80);
-SAVED_SIZE(model, 2280);
+SAVED_SIZE(model, 2784);
 
 /* Numbers whose meaning is not written beside them: those of another version are not guessed at. */
 static void save_version(struct archive *a)

@@ -108,7 +108,8 @@ static struct call *save_call(struct model *m, struct archive *a, struct calls *
 /* ---------- blocks ---------- */
 
 enum { FLAG_COPIED_TO = 1, FLAG_ZEROS = 2, FLAG_FACTORY = 4, FLAG_NO_GRAD = 8,
-       FLAG_LIBRARY = 16, FLAG_EARLY = 32, FLAG_CLONE = 64, FLAG_SHARED = 128, FLAG_IN_PASS = 256 };
+       FLAG_LIBRARY = 16, FLAG_EARLY = 32, FLAG_CLONE = 64, FLAG_SHARED = 128, FLAG_IN_PASS = 256,
+       FLAG_BEFORE_MODEL = 512, FLAGS_END = 1024 };
 
 static uint64_t flags_of(const struct block_facts *facts)
 {
@@ -116,13 +117,14 @@ static uint64_t flags_of(const struct block_facts *facts)
 			  (facts->is_factory ? FLAG_FACTORY : 0) | (facts->is_no_grad ? FLAG_NO_GRAD : 0) |
 			  (facts->is_library ? FLAG_LIBRARY : 0) | (facts->is_early ? FLAG_EARLY : 0) |
 			  (facts->is_clone ? FLAG_CLONE : 0) | (facts->is_shared ? FLAG_SHARED : 0) |
-			  (facts->is_in_pass ? FLAG_IN_PASS : 0));
+			  (facts->is_in_pass ? FLAG_IN_PASS : 0) |
+			  (facts->is_before_model ? FLAG_BEFORE_MODEL : 0));
 }
 
 static void save_flags(struct archive *a, struct block_facts *facts)
 {
 	uint64_t flags = flags_of(facts);
-	archive_number_below(a, &flags, 512);
+	archive_number_below(a, &flags, FLAGS_END);
 	facts->is_copied_to = flags & FLAG_COPIED_TO;
 	facts->is_zeros = flags & FLAG_ZEROS;
 	facts->is_factory = flags & FLAG_FACTORY;
@@ -132,6 +134,7 @@ static void save_flags(struct archive *a, struct block_facts *facts)
 	facts->is_clone = flags & FLAG_CLONE;
 	facts->is_shared = flags & FLAG_SHARED;
 	facts->is_in_pass = flags & FLAG_IN_PASS;
+	facts->is_before_model = flags & FLAG_BEFORE_MODEL;
 }
 
 static void save_block(struct model *m, struct archive *a, struct calls *calls, struct block_list *list,

@@ -95,6 +95,20 @@ static const struct field device_fields[] = {
 	FIELD_END,
 };
 
+static const struct field casts_fields[] = {
+	FIELD(struct casts, bytes),
+	FIELD(struct casts, count),
+	FIELD(struct casts, copy_bytes),
+	FIELD(struct casts, event_count),
+	FIELD(struct casts, last_end),
+	STACK_OF(struct casts, stack),
+	FIELD(struct casts, most.bytes),
+	FIELD(struct casts, most.count),
+	FIELD(struct casts, most.left_bytes),
+	STACK_OF(struct casts, most.stack),
+	FIELD_END,
+};
+
 static const struct field oom_fields[] = {
 	FIELD_BELOW(struct model_oom, device, 256),
 	FIELD_BOOL(struct model_oom, by_pytorch),
@@ -133,6 +147,7 @@ static const struct field series_fields[] = {
 
 static const struct field work_fields[] = {
 	FIELD(struct work, steps), FIELD(struct work, backwards), FIELD(struct work, call_begin),
+	FIELD(struct work, casts_end),
 	FIELD_BOOL(struct work, has_trained), FIELD_END,
 };
 
@@ -146,13 +161,14 @@ SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 56);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 6272);
+SAVED_SIZE(device, 6360);
+SAVED_SIZE(casts, 80);
 SAVED_SIZE(model_oom, 128);
-SAVED_SIZE(suspect, 240);
+SAVED_SIZE(suspect, 248);
 SAVED_SIZE(trend_window, 32);
 SAVED_SIZE(trend_series, 1592);
 SAVED_SIZE(trend, 3192);
-SAVED_SIZE(work, 32);
+SAVED_SIZE(work, 40);
 
 /* ---------- compositions ---------- */
 
@@ -193,13 +209,15 @@ static void save_snapshot_rows(struct model *m, struct archive *a, const struct 
 	}
 }
 
+/* `d` NULL: of page-locked host memory. */
 static void save_snapshot(struct model *m, struct archive *a, struct device *d, struct snapshot *snapshot)
 {
-	bool is_allocated = !a->is_loading && snapshot->of != &d->whole;
+	bool is_allocated = !a->is_loading && d && snapshot->of != &d->whole;
 	if (!save_has_item(a, !a->is_loading && snapshot->rows))
 		return;
 	archive_bool(a, &is_allocated);
-	save_snapshot_rows(m, a, is_allocated ? &d->allocated : &d->whole, snapshot);
+	const struct composition *of_device = d && is_allocated ? &d->allocated : d ? &d->whole : &m->pinned;
+	save_snapshot_rows(m, a, of_device, snapshot);
 }
 
 /* ---------- trends ---------- */
@@ -242,7 +260,7 @@ void save_suspect(struct model *m, struct archive *a, struct suspect **suspect)
 	archive_fields(a, &s->oom, oom_fields);
 	archive_fields(a, s, suspect_fields);
 	struct device *d = a->error ? NULL : device_of(m, (uint8_t)s->oom.device);
-	if (!d) {
+	if (!d && (a->error || s->oom.device != MEMTRACE_DEVICE_HOST)) {
 		archive_fail(a, -EINVAL);
 		return;
 	}
@@ -294,10 +312,12 @@ static void save_device(struct model *m, struct archive *a, struct device *d)
 	save_trend(a, &d->trend);
 	save_trend_then(m, a, &d->frozen_trend);
 	archive_fields(a, &d->frozen_work, work_fields);
+	archive_fields(a, &d->casts, casts_fields);
 }
 
 void save_devices(struct model *m, struct archive *a)
 {
+	save_composition(m, a, &m->pinned);
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
 		if (!save_has_item(a, m->devices[slot] != NULL))
 			continue;

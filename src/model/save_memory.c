@@ -19,6 +19,7 @@ static const struct field memory_fields[] = {
 	FIELD_BOOL(struct memory, is_captured),
 	FIELD(struct memory, block_count),
 	FIELD(struct memory, stream),
+	FIELD(struct memory, turned),
 	FIELD_END,
 };
 
@@ -68,11 +69,11 @@ static const struct field undo_fields[] = {
 	FIELD_END,
 };
 
-SAVED_SIZE(memory, 48);
+SAVED_SIZE(memory, 56);
 SAVED_SIZE(span, 24);
-SAVED_SIZE(region, 88);
+SAVED_SIZE(region, 96);
 SAVED_SIZE(mapping, 72);
-SAVED_SIZE(handle, 160);
+SAVED_SIZE(handle, 168);
 SAVED_SIZE(pool, 72);
 SAVED_SIZE(graph_node, 24);
 SAVED_SIZE(undo, 72);

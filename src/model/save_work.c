@@ -102,6 +102,7 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, counted),
 	FIELD(struct size_entry, predicted),
 	FIELD(struct size_entry, stamp),
+	FIELD(struct size_entry, loaded),
 	FIELD(struct size_entry, keeper),
 	FIELD(struct size_entry, joiner),
 	FIELD_END,
@@ -114,7 +115,7 @@ SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
 SAVED_SIZE(loop, 728);
 SAVED_SIZE(attribution, 6064);
-SAVED_SIZE(size_entry, 56);
+SAVED_SIZE(size_entry, 64);
 
 /* ---------- steps ---------- */
 

@@ -24,37 +24,44 @@ static void turn(struct model *m, const struct memory *memory, uint64_t bytes, e
 		segment_change_releasable(d, change == CHANGE_OBTAINED ? CHANGE_GIVEN_BACK : CHANGE_OBTAINED, bytes);
 }
 
-static void fill_region(struct model *m, struct region *region, const struct block *block, enum change change)
+static void fill_region(struct model *m, struct region *region, const struct block *block, enum change change,
+			uint64_t sequence)
 {
 	struct memory *memory = &region->memory;
 	if (memory->role != ROLE_CACHE)
 		return;
 	memory->stream = block->stream;
-	if (has_turned(&memory->block_count, change))
-		turn(m, memory, memory->bytes, change);
+	if (!has_turned(&memory->block_count, change))
+		return;
+	memory->turned = sequence;
+	turn(m, memory, memory->bytes, change);
 }
 
-static void fill_page(struct model *m, struct mapping *mapping, const struct block *block, enum change change)
+static void fill_page(struct model *m, struct mapping *mapping, const struct block *block, enum change change,
+		      uint64_t sequence)
 {
 	bool has_changed = has_turned(&mapping->block_count, change);
 	if (mapping->handle)
 		mapping->handle->memory.stream = block->stream;
+	if (mapping->handle && has_changed)
+		mapping->handle->memory.turned = sequence;
 	if (has_changed && mapping->is_counted)
 		turn(m, &mapping->handle->memory, mapping->span.end - mapping->span.start, change);
 }
 
-void segment_note_block(struct model *m, struct span *span, const struct block *block, enum change change)
+void segment_note_block(struct model *m, struct span *span, const struct block *block, enum change change,
+			uint64_t sequence)
 {
 	if (!span)
 		return;
 	if (span->kind == SPAN_REGION) {
-		fill_region(m, (struct region *)span, block, change);
+		fill_region(m, (struct region *)span, block, change, sequence);
 		return;
 	}
 	uint64_t end = block->address + block->bytes;
 	for (; span && span->start < end && span->kind == SPAN_MAPPING;
 	     span = ranges_after(&m->regions.device, span->start))
-		fill_page(m, (struct mapping *)span, block, change);
+		fill_page(m, (struct mapping *)span, block, change, sequence);
 }
 
 void segment_note_fullest(struct device *d, const struct event *e)

@@ -78,15 +78,29 @@ static void age_parameter(struct model *m, struct loop *loop, struct block *bloc
 		settle_as(m, block, block->facts.is_clone ? LABEL_COPY : LABEL_OTHER);
 }
 
-static void age_loaded(struct model *m, struct block *block)
+/* The optimizer has made a state of its own; or one set of the weights was loaded, before there was a model. */
+static bool is_spare(const struct block *block, const struct size_entry *size)
+{
+	return size->states || (block->facts.is_before_model && size->loaded <= size->parameters);
+}
+
+static void settle_loaded(struct model *m, struct block *block)
 {
 	const struct size_entry *size = size_get(m, block->bytes);
-	if (block_age(m, block) < 1)
-		return;
 	if (lacks_parameter(size))
 		become_parameter(m, block);
+	else if (is_spare(block, size))
+		settle_as(m, block, LABEL_COPY);
 	else
 		settle_as(m, block, size->parameters ? LABEL_STATE : LABEL_OTHER);
+}
+
+/* The first step of an optimizer shows whether it has a state already. */
+static void age_loaded(struct model *m, struct loop *loop, struct block *block)
+{
+	uint64_t age = block_age(m, block);
+	if (age >= 2 || (age && (loop->steps || lacks_parameter(size_get(m, block->bytes)))))
+		settle_loaded(m, block);
 }
 
 /* The program keeps it: and what else it makes there. */
@@ -164,7 +178,7 @@ static void age_all(struct model *m, struct loop *loop, bool after_call)
 		if (block->facts.kind == KIND_PARAMETER)
 			age_parameter(m, loop, block);
 		else if (block->facts.kind == KIND_LOADED)
-			age_loaded(m, block);
+			age_loaded(m, loop, block);
 		else
 			age_kept(m, loop, block, after_call);
 	}
@@ -356,6 +370,10 @@ static void settle_old(struct model *m, struct block *block)
 	const struct block_facts *facts = &block->facts;
 	const struct loop *loop = &m->attribution->loops[facts->loop];
 	bool is_open = facts->label == LABEL_FORWARD || facts->label == LABEL_OUTLIVED;
+	if (facts->kind == KIND_LOADED && facts->label == LABEL_LOADED && block_age(m, block)) {
+		settle_loaded(m, block);
+		return;
+	}
 	if (is_open && block_age(m, block) > loop_age_of_kept(loop))
 		relabel(m, block, LABEL_RETAINED);
 	else if ((is_open || facts->label == LABEL_USER || (facts->kind == KIND_INPUT && block_age(m, block))) &&

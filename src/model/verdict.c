@@ -137,12 +137,20 @@ static bool is_fragmented(const struct situation *at)
 	       evidence->idle_bytes > at->oom->flushed_bytes;
 }
 
+/* What this process can have of the card. */
+uint64_t verdict_usable_bytes(const struct verdict_evidence *evidence)
+{
+	uint64_t taken = evidence->outside_bytes + (evidence->untracked_bytes == UINT64_MAX ? 0 : evidence->untracked_bytes) +
+			 (evidence->others_bytes == UINT64_MAX ? 0 : evidence->others_bytes);
+	return evidence->total_bytes > taken ? evidence->total_bytes - taken : 0;
+}
+
 /* A program that leaves less than one part in fifty idle is packed as well as any: were the pieces one, it would
  * have got this block, and run out at the next. */
 static bool is_packed(const struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return evidence->idle_bytes * 50 < evidence->live_bytes && evidence->live_bytes * 5 >= evidence->total_bytes * 4;
+	return evidence->idle_bytes * 50 < evidence->live_bytes && evidence->live_bytes * 5 >= verdict_usable_bytes(evidence) * 4;
 }
 
 static void judge_packed(struct situation *at)
@@ -159,7 +167,7 @@ static void judge_packed(struct situation *at)
 static bool leaks_first(const struct situation *at, const struct verdict *leak)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return leak->cause == VERDICT_LEAK && leak->evidence.growth_bytes > 2 * (evidence->idle_bytes - at->oom->flushed_bytes);
+	return leak->cause != VERDICT_UNKNOWN && leak->evidence.growth_bytes > 2 * (evidence->idle_bytes - at->oom->flushed_bytes);
 }
 
 /* One more set of the weights is a copy, however it grew; sets that go on being made are a leak. */
@@ -197,10 +205,12 @@ static void judge_rest(struct situation *at)
 		judge_size(at);
 }
 
-static void judge(struct situation *at)
+static void judge(struct situation *at, size_t index)
 {
 	struct verdict_evidence *evidence = &at->verdict->evidence;
-	if (is_impossible(evidence))
+	if (at->oom->device == MEMTRACE_DEVICE_HOST)
+		judge_host(at, index);
+	else if (is_impossible(evidence))
 		judge_impossible(at);
 	else if (at->oom->by_pytorch && !at->oom->driver_bytes)
 		judge_limit(at);
@@ -219,6 +229,8 @@ static void judge(struct situation *at)
 static void find_counter(struct verdict *verdict)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
+	if (verdict->cause == VERDICT_HOST_PINNED)
+		return;
 	const uint64_t candidates[][2] = {
 		{VERDICT_OTHER_PROCESS, others_of(evidence)},
 		{VERDICT_OUTSIDE_PYTORCH, evidence->outside_bytes},
@@ -252,7 +264,7 @@ bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 		return true;
 	evidence_of_oom(&at);
 	model_categories_at_oom(m, index, &verdict->evidence.categories);
-	judge(&at);
+	judge(&at, index);
 	find_counter(verdict);
 	arena_release(at.arena);
 	return true;

@@ -92,6 +92,9 @@ enum verdict_advice {
 	ADVICE_SMALLER_MODEL,
 	ADVICE_LESS_PINNED,
 	ADVICE_CLEAR_AUTOCAST,
+	ADVICE_EMPTY_ONCE,
+	ADVICE_COLLECT,
+	ADVICE_NO_BENCHMARK,
 	ADVICE_COUNT
 };
 
@@ -100,6 +103,7 @@ enum verdict_not_advised {
 	NOT_SETTINGS,
 	NOT_EMPTY_CACHE,
 	NOT_MORE_MEMORY,
+	NOT_SMALLER_MODEL,
 	NOT_ADVISED_COUNT
 };
 
@@ -128,6 +132,7 @@ struct verdict_evidence {
 	bool growth_is_by_step; /* a period is a step; else a stretch of block events */
 	uint64_t periods_left;	/* until memory would run out */
 	uint64_t count, bytes;	/* of what is blamed: survivors, copies, pinners */
+	uint64_t left_bytes;	/* live without the copies that are blamed */
 	uint32_t stack;		/* the largest of them, 0 none */
 	uint64_t retries;
 };

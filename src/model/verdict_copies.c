@@ -15,6 +15,7 @@ struct size_count {
 struct sizes_table {
 	struct size_count rows[COPY_SIZES]; /* open addressing */
 	uint32_t used;
+	uint64_t first_born; /* of the originals */
 };
 
 static struct size_count *size_row(struct sizes_table *table, uint64_t bytes)
@@ -42,6 +43,21 @@ static bool may_be_weight(const struct situation *at, const struct segment_block
 					       category == MODEL_INPUT || category == MODEL_UNKNOWN);
 }
 
+enum loaded { LOADED_WEIGHTS, LOADED_DOUBTFUL, LOADED_STATE };
+
+/* Of a checkpoint, an optimizer's state looks like weights. One set that came before the model is these; several
+ * are the state too. */
+static enum loaded what_is_loaded(const struct situation *at, const struct sizes_table *table,
+				  const struct segment_block *block, const struct size_count *row)
+{
+	const struct size_entry *size = size_find(at->m, block->bytes);
+	if (block->label != LABEL_LOADED || !size || size->states)
+		return LOADED_WEIGHTS;
+	if (size->loaded > row->parameters)
+		return LOADED_STATE;
+	return block->born > table->first_born ? LOADED_DOUBTFUL : LOADED_WEIGHTS;
+}
+
 static void count_originals(const struct situation *at, struct sizes_table *table)
 {
 	for (size_t i = 0; i < at->map->block_count; i++) {
@@ -53,19 +69,27 @@ static void count_originals(const struct situation *at, struct sizes_table *tabl
 		if (!row)
 			return;
 		table->used += !row->bytes;
+		if (block->born < table->first_born)
+			table->first_born = block->born;
 		row->bytes = block->bytes;
 		row->parameters++;
 	}
 }
 
-uint64_t count_copies(const struct situation *at, uint64_t *count, uint32_t *stack)
+struct copies { /* of parameters */
+	uint64_t bytes, count;
+	uint32_t stack; /* of the largest */
+	bool is_doubtful; /* may be an optimizer's state */
+};
+
+static struct copies count_copies(const struct situation *at)
 {
 	struct sizes_table *table = arena_alloc(at->arena, sizeof *table);
-	uint64_t bytes = 0, other_bytes = 0, largest = 0;
-	*count = 0;
-	*stack = 0;
+	struct copies copies = {0};
+	uint64_t other_bytes = 0, largest = 0;
 	if (!table)
-		return 0;
+		return copies;
+	table->first_born = UINT64_MAX;
 	count_originals(at, table);
 	for (size_t i = 0; i < at->map->block_count; i++) {
 		const struct segment_block *block = &at->map->blocks[i];
@@ -76,33 +100,39 @@ uint64_t count_copies(const struct situation *at, uint64_t *count, uint32_t *sta
 			other_bytes += block->bytes;
 			continue;
 		}
-		bytes += block->bytes;
-		++*count;
+		enum loaded loaded = what_is_loaded(at, table, block, row);
+		if (loaded == LOADED_STATE)
+			continue;
+		copies.is_doubtful |= loaded == LOADED_DOUBTFUL;
+		copies.bytes += block->bytes;
+		copies.count++;
 		if (block->bytes > largest) {
 			largest = block->bytes;
-			*stack = block->stack;
+			copies.stack = block->stack;
 		}
 	}
 	arena_free(at->arena, table, sizeof *table);
-	return bytes > other_bytes ? bytes : 0;
+	if (copies.bytes <= other_bytes)
+		copies.bytes = 0;
+	return copies;
 }
 
 bool judge_duplicate(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;
 	struct verdict_evidence *evidence = &verdict->evidence;
-	uint64_t count, bytes, parameters = evidence->categories.bytes[MODEL_PARAMETERS];
-	uint32_t stack;
-	bytes = at->map ? count_copies(at, &count, &stack) : 0;
+	uint64_t parameters = evidence->categories.bytes[MODEL_PARAMETERS];
+	struct copies copies = at->map ? count_copies(at) : (struct copies){0};
+	uint64_t bytes = copies.bytes;
 	bool is_whole = bytes && bytes * 5 >= parameters;
 	bool would_fit = !at->oom || bytes >= evidence->short_bytes;
 	if (!is_whole || !would_fit || bytes * 10 < evidence->live_bytes)
 		return false;
 	verdict->cause = VERDICT_DUPLICATE;
-	verdict->is_certain = bytes * 3 >= parameters;
-	evidence->count = count;
+	verdict->is_certain = bytes * 3 >= parameters && !copies.is_doubtful;
+	evidence->count = copies.count;
 	evidence->bytes = bytes;
-	evidence->stack = stack;
+	evidence->stack = copies.stack;
 	verdict_add_action(verdict, ADVICE_DROP_COPY, true, bytes);
 	verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	return true;

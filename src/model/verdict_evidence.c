@@ -10,7 +10,10 @@ static uint64_t minus(uint64_t a, uint64_t b)
 
 struct stack_marks marks_at(const struct situation *at, uint32_t stack)
 {
+	const struct attribution *a = at->m->attribution;
 	struct stack_marks marks = {0};
+	if (stack < a->marks_capacity && a->marks[stack].is_known)
+		return a->marks[stack].marks;
 	if (stack && stack <= defs_stack_count(at->m->defs))
 		marks_of_stack(at->m->defs, stack, &marks);
 	return marks;
@@ -43,6 +46,17 @@ bool stack_has_word(const struct situation *at, uint32_t id, const char *const *
 	for (uint32_t i = 0; stack && i < stack->python_count; i++) {
 		const struct def_python_frame *frame = defs_python_frame(at->m->defs, stack->python[i]);
 		if (frame && has_any(frame->function, words))
+			return true;
+	}
+	return false;
+}
+
+bool stack_has_symbol(const struct situation *at, uint32_t id, const char *prefix)
+{
+	const struct def_stack *stack = defs_stack(at->m->defs, id);
+	for (uint32_t i = 0; stack && i < stack->native_count; i++) {
+		const struct def_native_frame *frame = defs_native_frame(at->m->defs, stack->native[i]);
+		if (frame && frame->symbol && !strncmp(frame->symbol, prefix, strlen(prefix)))
 			return true;
 	}
 	return false;
@@ -138,7 +152,7 @@ void evidence_of_end(struct situation *at, const struct device *d)
 	struct verdict_evidence *evidence = &at->verdict->evidence;
 	at->verdict->device = d->slot;
 	*evidence = (struct verdict_evidence){
-		.total_bytes = d->total_bytes,
+		.total_bytes = device_capacity_bytes(at->m, d),
 		.free_bytes = d->free_known ? d->free_bytes : UINT64_MAX,
 		.others_bytes = UINT64_MAX,
 		.untracked_bytes = d->free_known ? d->untracked.bytes : UINT64_MAX,

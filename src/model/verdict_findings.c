@@ -58,11 +58,29 @@ static void find_retries(struct finder *finder)
 	keep(finder, &verdict);
 }
 
+static void find_casts(struct finder *finder)
+{
+	struct verdict verdict;
+	begin(finder, &verdict);
+	if (judge_casts_that_were_kept(&finder->at, finder->device))
+		keep(finder, &verdict);
+}
+
+static void find_idle_cache(struct finder *finder)
+{
+	struct verdict verdict;
+	begin(finder, &verdict);
+	if (judge_idle_cache(&finder->at, finder->device))
+		keep(finder, &verdict);
+}
+
 static void find_in_device(struct finder *finder)
 {
 	find_leak(finder);
 	find_duplicate(finder);
 	find_retries(finder);
+	find_casts(finder);
+	find_idle_cache(finder);
 }
 
 size_t model_findings(const struct model *m, struct verdict *found, size_t capacity)

@@ -16,12 +16,17 @@ struct situation { /* the moment that is judged */
 	struct verdict *verdict; /* its evidence is complete before a cause is looked for */
 };
 
+/* verdict.c */
+uint64_t verdict_usable_bytes(const struct verdict_evidence *);
+
 /* verdict_evidence.c */
 void evidence_of_oom(struct situation *);
 void evidence_of_end(struct situation *, const struct device *);
 struct stack_marks marks_at(const struct situation *, uint32_t stack);
 /* A frame of the stack whose function or file has one of the words in it; words end with NULL. */
 bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);
+/* A native frame whose mangled symbol begins so. */
+bool stack_has_symbol(const struct situation *, uint32_t stack, const char *prefix);
 bool verdict_add_action(struct verdict *, enum verdict_advice, bool is_known, uint64_t saves_bytes);
 void verdict_add_not(struct verdict *, enum verdict_not_advised);
 
@@ -30,11 +35,24 @@ bool judge_leak(struct situation *);
 
 /* verdict_copies.c */
 bool judge_duplicate(struct situation *);
-/* Bytes of blocks that are a second copy of the parameters; *stack of the largest. */
-uint64_t count_copies(const struct situation *, uint64_t *count, uint32_t *stack);
+
+/* verdict_casts.c: of a run that came to its end; and whether what grew (of which so much are copies that autocast
+ * made, and weights of their size) is kept by an autocast region that was not left. */
+bool judge_casts_that_were_kept(struct situation *, const struct device *);
+bool are_casts_kept(const struct situation *, const struct trend_growth *, uint64_t cast_bytes, uint64_t source_bytes,
+		    uint64_t grown_bytes);
+
+/* verdict_idle.c */
+bool judge_idle_cache(struct situation *, const struct device *);
+
+/* verdict_host.c: page-locked host memory ran out */
+void judge_host(struct situation *, size_t index);
 
 /* verdict_holes.c */
 void judge_fragmentation(struct situation *);
+
+/* verdict_trial.c: what only the first step needs */
+bool judge_trial(struct situation *);
 
 /* verdict_size.c: too much at once */
 void judge_size(struct situation *);

@@ -31,12 +31,6 @@ static uint64_t graph_bytes(const struct verdict_evidence *evidence)
 	return categories->bytes[MODEL_ACTIVATIONS] + undecided;
 }
 
-static uint64_t usable_bytes(const struct verdict_evidence *evidence)
-{
-	uint64_t taken = evidence->outside_bytes + (evidence->untracked_bytes == UINT64_MAX ? 0 : evidence->untracked_bytes);
-	return evidence->total_bytes > taken ? evidence->total_bytes - taken : 0;
-}
-
 static bool is_engine(const struct situation *at)
 {
 	const struct def_thread *thread = defs_thread(at->m->defs, at->oom->thread);
@@ -66,9 +60,19 @@ static void advise_state(struct verdict *verdict, uint64_t state)
 	verdict_add_action(verdict, ADVICE_SHARD_STATE, true, state / 2);
 }
 
-static void advise_activations(struct verdict *verdict)
+static bool is_checkpointed(const struct situation *at)
 {
-	verdict_add_action(verdict, ADVICE_CHECKPOINT, true, graph_bytes(&verdict->evidence) * 2 / 3);
+	for (size_t i = 0; at->map && i < at->map->block_count; i++)
+		if (marks_at(at, at->map->blocks[i].stack).flags & MARK_CHECKPOINT)
+			return true;
+	return (marks_at(at, at->oom->stack).flags & MARK_CHECKPOINT) != 0;
+}
+
+static void advise_activations(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	if (!is_checkpointed(at))
+		verdict_add_action(verdict, ADVICE_CHECKPOINT, true, graph_bytes(&verdict->evidence) * 2 / 3);
 	verdict_add_action(verdict, ADVICE_SMALLER_BATCH, true, verdict->evidence.batch_bytes / 2);
 }
 
@@ -84,7 +88,7 @@ static void advise(struct situation *at, uint64_t state)
 	} else if (verdict->kind == VERDICT_KIND_LOAD) {
 		verdict_add_action(verdict, ADVICE_LOAD_CPU, false, 0);
 	} else {
-		advise_activations(verdict);
+		advise_activations(at);
 	}
 	advise_state(verdict, state);
 	if (!verdict->action_count)
@@ -105,12 +109,16 @@ void judge_size(struct situation *at)
 	struct verdict_evidence *evidence = &verdict->evidence;
 	enum verdict_kind phase = phase_of_oom(at);
 	evidence->batch_bytes = graph_bytes(evidence) + evidence->categories.bytes[MODEL_TEMPORARY];
+	if (judge_trial(at)) {
+		advise(at, evidence->categories.bytes[MODEL_OPTIMIZER_STATE]);
+		return;
+	}
 	uint64_t state = evidence->categories.bytes[MODEL_OPTIMIZER_STATE], needed = static_bytes(evidence);
 	if (phase == VERDICT_KIND_OPTIMIZER && !evidence->steps) {
 		needed += expected_state(at) - state;
 		state = expected_state(at);
 	}
-	bool is_static = needed > usable_bytes(evidence);
+	bool is_static = needed > verdict_usable_bytes(evidence);
 	bool went_round = evidence->steps || at->work->backwards; /* a step of SGD allocates nothing */
 	bool is_moment = phase != VERDICT_KIND_NONE && (went_round || phase == VERDICT_KIND_OPTIMIZER ||
 							phase == VERDICT_KIND_LOAD || phase == VERDICT_KIND_EVALUATION);

@@ -13,6 +13,7 @@ struct family { /* live blocks of one place, born while memory grew */
 	uint32_t count;
 	uint64_t bytes;
 	uint64_t windows; /* bit a window with a birth */
+	uint64_t cast_bytes, cast_each_bytes; /* copies that autocast made; the largest of them */
 	uint64_t smallest_bytes, largest_bytes, newest_born, newest_bytes;
 	uint16_t thread; /* of the first */
 	uint32_t threads; /* changes of thread from one to the next, plus one */
@@ -27,17 +28,34 @@ struct families {
 	uint64_t explained_bytes; /* by families that recur */
 	uint64_t count;
 	uint64_t graph_bytes, parameter_bytes, thread_bytes, growing_bytes;
+	uint64_t cast_bytes, cast_each_bytes; /* likewise */
+	uint64_t source_bytes;		      /* twice as large as these */
 	uint32_t graph_stacks, graph_count; /* of the largest of them */
 	uint32_t other_count;		    /* of the most frequent place outside a graph */
 	const struct family *largest;
 };
 
-/* The Python frames of a stack; without any, the stack. A line has several stacks in the course of a run: the
- * interpreter adapts to what the line does, and its native frames with it. */
+/* The node of the graph that ran, by its outermost frame; 0: none. */
+static uint32_t node_of(const struct situation *at, const struct def_stack *stack)
+{
+	static const char node[] = "_ZN5torch8autograd9generated";
+	uint32_t found = 0;
+	for (uint32_t i = 0; i < stack->native_count; i++) {
+		const struct def_native_frame *frame = defs_native_frame(at->m->defs, stack->native[i]);
+		if (frame && frame->symbol && !strncmp(frame->symbol, node, sizeof node - 1))
+			found = stack->native[i];
+	}
+	return found;
+}
+
+/* The Python frames of a stack; without any, the node of the graph, or the stack. A line has several stacks in the
+ * course of a run: the interpreter adapts to what the line does, and its native frames with it; a node takes other
+ * ways through the allocator. */
 static uint64_t place_of(const struct situation *at, uint32_t id)
 {
 	const struct def_stack *stack = defs_stack(at->m->defs, id);
-	uint64_t place = stack && stack->python_count ? 0x9E3779B97F4A7C15u : id;
+	uint32_t node = stack && !stack->python_count ? node_of(at, stack) : 0;
+	uint64_t place = stack && stack->python_count ? 0x9E3779B97F4A7C15u : node ? (uint64_t)node << 32 : id;
 	for (uint32_t i = 0; stack && i < stack->python_count; i++)
 		place = (place ^ stack->python[i]) * 0x100000001B3u;
 	return place;
@@ -49,6 +67,13 @@ static struct family *family_of(struct families *all, uint64_t place)
 	while (all->rows[at].count && all->rows[at].place != place)
 		at = (at + 1) & all->mask;
 	return &all->rows[at];
+}
+
+static void add_cast(struct family *family, uint64_t bytes)
+{
+	family->cast_bytes += bytes;
+	if (bytes > family->cast_each_bytes)
+		family->cast_each_bytes = bytes;
 }
 
 static void add_block(const struct situation *at, struct families *all, const struct segment_block *block)
@@ -68,6 +93,8 @@ static void add_block(const struct situation *at, struct families *all, const st
 	family->last_thread = block->thread;
 	family->count++;
 	family->bytes += block->bytes;
+	if (marks_at(at, block->stack).native & MARK_CAST)
+		add_cast(family, block->bytes);
 	family->windows |= 1ull << (window < 63 ? window : 63);
 	if (block->bytes < family->smallest_bytes)
 		family->smallest_bytes = block->bytes;
@@ -85,6 +112,11 @@ static bool is_of_call(const struct situation *at, const struct segment_block *b
 	return block->born >= at->work->call_begin;
 }
 
+static bool is_workspace(const struct situation *at, const struct segment_block *block)
+{
+	return model_label_category(at->m, block->label) == MODEL_WORKSPACE;
+}
+
 static bool collect(const struct situation *at, struct families *all)
 {
 	uint32_t slots = 64;
@@ -93,7 +125,7 @@ static bool collect(const struct situation *at, struct families *all)
 	all->rows = arena_alloc(at->arena, slots * sizeof *all->rows);
 	all->mask = slots - 1;
 	for (size_t i = 0; all->rows && i < at->map->block_count; i++)
-		if (!is_of_call(at, &at->map->blocks[i]))
+		if (!is_of_call(at, &at->map->blocks[i]) && !is_workspace(at, &at->map->blocks[i]))
 			add_block(at, all, &at->map->blocks[i]);
 	return all->rows != NULL;
 }
@@ -107,12 +139,15 @@ static bool recurs(const struct families *all, const struct family *family)
 	return family->count >= 4 && born >= 4 && born * 2 >= windows && late;
 }
 
-/* Parameters that are made while training goes on belong to models that are made again. */
+/* Parameters that are made while training goes on belong to models that are made again; more gradients than there
+ * are parameters, to a graph of gradients. */
 static bool may_leak(const struct situation *at, const struct family *family)
 {
 	enum model_category category = model_label_category(at->m, family->label);
 	if (category == MODEL_PARAMETERS)
 		return at->work->backwards >= 4;
+	if (category == MODEL_GRADIENTS && family->count > model_parameters_of_size(at->m, family->largest_bytes))
+		return true;
 	return category != MODEL_GRADIENTS && category != MODEL_OPTIMIZER_STATE;
 }
 
@@ -120,7 +155,7 @@ static bool is_in_graph(const struct situation *at, const struct family *family)
 {
 	enum model_category category = model_label_category(at->m, family->label);
 	enum model_detail detail = model_label_detail(at->m, family->label);
-	return category == MODEL_ACTIVATIONS || detail == MODEL_DETAIL_DROPPED_GRAPH;
+	return category == MODEL_ACTIVATIONS || category == MODEL_GRADIENTS || detail == MODEL_DETAIL_DROPPED_GRAPH;
 }
 
 static bool is_in_module(const struct situation *at, const struct family *family)
@@ -142,12 +177,24 @@ static void sum_family(const struct situation *at, struct families *all, const s
 	} else if (family->count > all->other_count) {
 		all->other_count = family->count;
 	}
+	all->cast_bytes += family->cast_bytes;
+	if (family->cast_each_bytes > all->cast_each_bytes)
+		all->cast_each_bytes = family->cast_each_bytes;
 	if (model_label_category(at->m, family->label) == MODEL_PARAMETERS)
 		all->parameter_bytes += family->bytes;
 	if (family->threads * 2 >= family->count && family->threads >= 4)
 		all->thread_bytes += family->bytes;
 	if (family->largest_bytes > family->smallest_bytes * 2 && family->newest_bytes * 4 > family->largest_bytes * 3)
 		all->growing_bytes += family->bytes;
+}
+
+/* What the copies of autocast were made of is twice as large. */
+static void sum_sources(struct families *all)
+{
+	for (uint32_t i = 0; all->cast_bytes && i <= all->mask; i++)
+		if (all->rows[i].count && recurs(all, &all->rows[i]) &&
+		    all->rows[i].largest_bytes == 2 * all->cast_each_bytes)
+			all->source_bytes += all->rows[i].bytes;
 }
 
 /* A stack of which one block is live that is nearly as large as what grew: made anew, ever larger. */
@@ -219,13 +266,24 @@ static bool is_setting_up(const struct situation *at, const struct trend_growth 
 	return !by_step && !at->work->has_trained && growth->frees * 4 < growth->allocations;
 }
 
+/* Work space of libraries is as large in a small program as in a large one. */
 static bool is_large(const struct situation *at, const struct trend_growth *growth)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	uint64_t live = evidence->live_bytes;
+	uint64_t space = evidence->categories.bytes[MODEL_WORKSPACE];
+	uint64_t live = evidence->live_bytes > space ? evidence->live_bytes - space : 0;
 	if (at->oom)
 		return growth->bytes * 5 >= live;
 	return growth->bytes * 20 >= live || growth->bytes >= TINY_BYTES * growth->periods;
+}
+
+static void blame_casts(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	verdict->cause = VERDICT_AUTOCAST_COPIES;
+	verdict->kind = VERDICT_KIND_NONE;
+	verdict->is_certain = false;
+	verdict->actions[0].advice = ADVICE_CLEAR_AUTOCAST;
 }
 
 static bool judge_series(struct situation *at, const struct trend_series *series, bool by_step)
@@ -243,6 +301,9 @@ static bool judge_series(struct situation *at, const struct trend_series *series
 	if (all.explained_bytes * 2 < all.growth.bytes || !all.largest)
 		return false;
 	set_verdict(at, &all, by_step);
+	sum_sources(&all);
+	if (are_casts_kept(at, &all.growth, all.cast_bytes, all.source_bytes, all.explained_bytes))
+		blame_casts(at);
 	return true;
 }
 

@@ -28,6 +28,8 @@ void devices_add_ordinal(struct text *out, unsigned ordinal)
 {
 	if (ordinal == MEMTRACE_DEVICE_UNKNOWN)
 		text_add(out, "GPU (unknown)");
+	else if (ordinal == MEMTRACE_DEVICE_HOST)
+		text_add(out, "the host");
 	else
 		text_printf(out, "GPU %u", ordinal);
 }

@@ -51,7 +51,8 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 	struct verdict verdict;
 	model_categories_at_oom(model, index, &categories);
 	json_open(json, NULL, '{');
-	json_known(json, "device", oom->device != MEMTRACE_DEVICE_UNKNOWN, oom->device);
+	json_known(json, "device", oom->device < MEMTRACE_DEVICE_HOST, oom->device);
+	json_string(json, "space", oom->device == MEMTRACE_DEVICE_HOST ? "pinned" : "device");
 	json_unsigned(json, "time_ns", oom->time_ns);
 	json_unsigned(json, "sequence", oom->sequence);
 	json_unsigned(json, "requested_bytes", oom->requested_bytes);

@@ -22,7 +22,7 @@ static void add_title(struct text *out, const struct defs *defs, const struct mo
 	struct where where = where_find(defs, oom->stack, oom->thread);
 	text_add(out, "memtrace: ");
 	devices_add_ordinal(out, oom->device);
-	text_add(out, " ran out of memory after ");
+	text_add(out, oom->device == MEMTRACE_DEVICE_HOST ? " ran out of memory to pin after " : " ran out of memory after ");
 	text_add_duration(out, oom->time_ns);
 	text_add(out, ", ");
 	text_init_fixed(&place, buffer, sizeof buffer);
@@ -83,8 +83,19 @@ static void add_others(struct text *out, const struct model_oom *oom, bool is_py
 	text_add_char(out, '\n');
 }
 
+static void add_host_figures(struct text *out, const struct model_oom *oom)
+{
+	add_size_or_unknown(out, "  asked ", oom->requested_bytes, oom->requested_bytes);
+	add_size_or_unknown(out, "  page-locked by this process ", true, oom->allocated_bytes);
+	text_add_char(out, '\n');
+}
+
 static void add_figures(struct text *out, const struct model_oom *oom)
 {
+	if (oom->device == MEMTRACE_DEVICE_HOST) {
+		add_host_figures(out, oom);
+		return;
+	}
 	bool is_pytorch =
 		oom->by_pytorch || oom->pytorch_reserved_bytes || oom->pytorch_allocated_bytes;
 	add_request(out, oom);

@@ -210,8 +210,13 @@ static void say_spike(struct text *out, const struct verdict *verdict, const str
 		[VERDICT_KIND_LOAD] = "Loading or saving needs more than the rest of the run. ",
 		[VERDICT_KIND_BACKWARD] = "This backward pass needs more than those before. ",
 	};
-	(void)words;
 	text_add(out, phases[verdict->kind]);
+	if (verdict->kind == VERDICT_KIND_FIRST_STEP) {
+		add_number(out, "", verdict->evidence.bytes);
+		text_add(out, " are for a trial (of algorithms or variants, a warm-up), from ");
+		add_stack(out, words, verdict->evidence.stack);
+		text_add(out, ". ");
+	}
 	say_composition(out, &verdict->evidence);
 }
 
@@ -237,6 +242,50 @@ static void say_near_limit(struct text *out, const struct verdict *verdict, cons
 	text_add(out, ", emptied its whole cache and tried again: each costs milliseconds, and the next may fail.");
 }
 
+static void say_host(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	add_number(out, "The host refused to pin ", evidence->asked_bytes);
+	add_number(out, ", with ", evidence->live_bytes);
+	text_add(out, " pinned by this process already; the GPU's memory has nothing to do with it.");
+	if (!evidence->bytes)
+		return;
+	add_number(out, " ", evidence->bytes);
+	add_count(out, " of it in ", evidence->count, " allocation, at ", " allocations, at ");
+	add_stack(out, words, evidence->stack);
+	text_add(out, ".");
+}
+
+static void say_casts(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	text_add(out, "Autocast keeps a copy of each weight that it has cast until its region is left, and the weight with it. ");
+	if (words->is_finding) {
+		add_number(out, "Leaving a region gave back ", evidence->bytes);
+		add_count(out, " in ", evidence->count, " block", " blocks");
+		add_number(out, "; all else that was live was ", evidence->left_bytes);
+	} else {
+		add_count(out, "", evidence->count, " block", " blocks");
+		add_number(out, " of such copies and weights are live, ", evidence->bytes);
+		add_number(out, ", of ", evidence->live_bytes);
+	}
+	text_add(out, ", so most of these weights were gone already. The copies are from ");
+	add_stack(out, words, evidence->stack);
+	text_add(out, ".");
+}
+
+static void say_idle_cache(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	add_number(out, "", evidence->bytes);
+	add_number(out, " of the card's ", evidence->total_bytes);
+	text_add(out, " lie idle in PyTorch's cache: no block has been in");
+	add_count(out, " these ", evidence->count, " segment", " segments");
+	text_add(out, " since the middle of the run. They were obtained at ");
+	add_stack(out, words, evidence->stack);
+	text_add(out, ". Harmless, unless other processes or libraries need the card.");
+}
+
 static void say_unknown(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	(void)verdict;
@@ -258,10 +307,10 @@ static const struct cause_words {
 	[VERDICT_DUPLICATE] = {"TWICE IN MEMORY", say_duplicate},
 	[VERDICT_SPIKE] = {"SPIKE", say_spike},
 	[VERDICT_TOO_BIG] = {"TOO BIG", say_too_big},
-	[VERDICT_HOST_PINNED] = {"PINNED HOST MEMORY", say_unknown},
+	[VERDICT_HOST_PINNED] = {"PINNED HOST MEMORY", say_host},
 	[VERDICT_NEAR_LIMIT] = {"NEAR THE LIMIT", say_near_limit},
-	[VERDICT_AUTOCAST_COPIES] = {"COPIES OF AUTOCAST", say_unknown},
-	[VERDICT_IDLE_CACHE] = {"IDLE CACHE", say_unknown},
+	[VERDICT_AUTOCAST_COPIES] = {"COPIES OF AUTOCAST", say_casts},
+	[VERDICT_IDLE_CACHE] = {"IDLE CACHE", say_idle_cache},
 };
 
 const char *verdict_title(enum verdict_cause cause)
@@ -304,8 +353,11 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_SMALLER_EVAL] = "a smaller batch for evaluation",
 		[ADVICE_LOAD_CPU] = "load and save by way of the CPU (map_location='cpu')",
 		[ADVICE_SMALLER_MODEL] = "keep less at once, or take a larger card",
-		[ADVICE_LESS_PINNED] = "pin less host memory",
-		[ADVICE_CLEAR_AUTOCAST] = "leave the autocast region between steps",
+		[ADVICE_LESS_PINNED] = "pin less: fewer batches ahead, or pin_memory=False",
+		[ADVICE_CLEAR_AUTOCAST] = "leave the autocast region each step, or cache_enabled=False",
+		[ADVICE_EMPTY_ONCE] = "torch.cuda.empty_cache() once, right after that",
+		[ADVICE_COLLECT] = "break the cycle (weakref, del), or gc.collect() each step",
+		[ADVICE_NO_BENCHMARK] = "no trial of variants (cudnn.benchmark=False, no autotuning)",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];
 }
@@ -317,6 +369,7 @@ const char *verdict_not_text(enum verdict_not_advised what)
 		[NOT_SETTINGS] = "settings of PyTorch's allocator",
 		[NOT_EMPTY_CACHE] = "empty_cache()",
 		[NOT_MORE_MEMORY] = "a larger card",
+		[NOT_SMALLER_MODEL] = "a smaller model or a larger card",
 	};
 	return texts[what < NOT_ADVISED_COUNT ? what : NOT_EMPTY_CACHE];
 }

@@ -44,6 +44,7 @@ static const struct python_mark torch_marks[] = {
 	{"_tensor.py", "__deepcopy__", MARK_COPY, 0},
 	{"serialization.py", NULL, MARK_LOAD, 0},
 	{"utils/checkpoint.py", NULL, FLAG_ONLY, MARK_CHECKPOINT},
+	{"amp/autocast_mode.py", "__exit__", FLAG_ONLY, MARK_AUTOCAST_END},
 	{"nn/parallel/distributed.py", "_ddp_init_helper", MARK_DDP_INIT, 0},
 	{"distributed/fsdp/", "_init_sharded_param", MARK_PARAMETER, 0},
 	{"distributed/fsdp/", "init_all_gather_outputs", MARK_PARAMETER, 0},
@@ -161,6 +162,7 @@ static const struct symbol_mark symbol_marks[] = {
 	{"_ZN2at4cuda25allocateCUDABlasWorkspace", MARK_WORKSPACE},
 	{"_ZN2at4cuda22getCUDABlasLtWorkspace", MARK_WORKSPACE},
 	{"_ZN4c10d7Reducer", MARK_REDUCER},
+	{"_ZN2at8autocast11cached_cast", MARK_CAST},
 	{"_ZN5torch8autograd6Engine11thread_main", MARK_ENGINE},
 	{"_ZN5torch8autograd6Engine17evaluate_function", MARK_ENGINE},
 };

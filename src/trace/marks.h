@@ -40,6 +40,7 @@ enum mark {
 #define MARK_LIBRARY      MARK_FLAG(MARK_COUNT + 5) /* the innermost frame is an installed package's */
 #define MARK_USER_BASE    MARK_FLAG(MARK_COUNT + 6) /* the outermost frame is not PyTorch's */
 #define MARK_IS_PYTHON    MARK_FLAG(MARK_COUNT + 7) /* there are Python frames */
+#define MARK_AUTOCAST_END MARK_FLAG(MARK_COUNT + 8) /* an autocast region is being left */
 
 /* Of native frames. */
 #define MARK_WORKSPACE    (1u << 0)
@@ -48,6 +49,7 @@ enum mark {
 #define MARK_FACTORY      (1u << 3) /* the operator that Python called makes a tensor from nothing */
 #define MARK_ZEROS        (1u << 4) /* … of one value, or uninitialised */
 #define MARK_CLONE        (1u << 5)
+#define MARK_CAST         (1u << 7) /* autocast makes a copy in another precision */
 #define MARK_DRAW         (1u << 6) /* … of integers at random: which rows of the data come next */
 
 /* A Python frame: enum mark, and flags of it in *flags. */

@@ -13,10 +13,11 @@ pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 
 # One of each cause and kind, as far as there are programs of it.
 ALWAYS = (
+    "autocast_copies",
     "big_batch",
     "cache_kv",
     "cycle_modules",
-    "duplicate_checkpoint",
+    "duplicate_no_oom",
     "fragmentation_pinned",
     "fragmentation_size_class",
     "fragmentation_stream",
@@ -24,6 +25,9 @@ ALWAYS = (
     "healthy_cache",
     "healthy_gpt",
     "healthy_replay",
+    "healthy_resume",
+    "host_pinned",
+    "idle_cache",
     "impossible_mask",
     "limit_fraction",
     "list_no_oom",
@@ -32,15 +36,8 @@ ALWAYS = (
     "others_card",
     "outside_preallocated",
     "spike_evaluation",
+    "spike_first_step",
 )
-
-# What memtrace does not tell yet, and why.
-UNTOLD = {
-    "autocast_copies": "copies made in one autocast region are not looked for",
-    "duplicate_no_oom": "a state dict that was loaded first is taken for an optimizer's state",
-    "host_pinned": "a failed allocation of pinned memory is not an OOM in the trace",
-    "idle_cache": "memory that is idle at the end is not judged",
-}
 
 
 def chosen():
@@ -91,15 +88,7 @@ def check_nothing(run):
     assert not report["findings"], report["findings"]
 
 
-def with_untold():
-    """What is untold fails, and must not pass unnoticed."""
-    for name, torch in chosen():
-        why = UNTOLD.get(name)
-        marks = pytest.mark.xfail(reason=why, strict=True, raises=AssertionError) if why else ()
-        yield pytest.param(name, torch, marks=marks)
-
-
-@pytest.mark.parametrize("name,torch", with_untold())
+@pytest.mark.parametrize("name,torch", chosen())
 def test_the_cause_is_told(name, torch, tmp_path):
     expected = oom_programs.expectation(name)
     run = oom_programs.run(name, tmp_path, torch)

@@ -1,5 +1,5 @@
 # env: SIMGPU_MEMORY=2GiB
-# expect: oom too_big
+# expect: oom too_big or fragmentation pinned
 """Each layer keeps its matrix of scores, length x length, for the backward pass."""
 
 from scene import GPU, REPAIRED, Attention, nn, step, torch
