@@ -34,6 +34,7 @@ static void count_block(struct model *m, struct device *d, struct span *span, co
 	spread->unasked_bytes = bytes_change(spread->unasked_bytes, change, block->asked_bytes ? 0 : block->bytes);
 	segment_note_block(m, span, block, change, sequence);
 	composition_change(m, &d->allocated, change, block->stack, block->facts.label, block->bytes);
+	device_has_changed(m, d, NULL);
 }
 
 static void remove_block(struct model *m, struct block *block, const struct event *e)

@@ -77,6 +77,23 @@ static void recount(const struct model *m, struct recount *sums)
 	}
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static bool is_timeline_consistent(const struct model *m, const struct device *d)
+{
+	static struct model_timeline shown; /* too large for a stack; tests have one thread */
+	uint64_t allocated_bytes = 0, reserved_bytes = 0;
+	timeline_get(&d->timeline, m->totals.last_time_ns, &shown);
+	for (uint32_t i = 0; i < shown.count; i++) {
+		allocated_bytes = larger(allocated_bytes, shown.allocated_bytes[i]);
+		reserved_bytes = larger(reserved_bytes, shown.reserved_bytes[i]);
+	}
+	return allocated_bytes == d->allocated.meter.peak_bytes && reserved_bytes == d->now.reserved.peak_bytes;
+}
+
 static bool is_device_consistent(struct device *d, const struct recount *sum)
 {
 	const struct device_figures *now = &d->now;
@@ -99,7 +116,8 @@ bool model_is_consistent(const struct model *m)
 	struct recount sums[SLOT_HOST + 1] = {0};
 	recount(m, sums);
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
-		if (m->devices[slot] && !is_device_consistent(m->devices[slot], &sums[slot]))
+		if (m->devices[slot] && (!is_device_consistent(m->devices[slot], &sums[slot]) ||
+					 !is_timeline_consistent(m, m->devices[slot])))
 			return false;
 	return true;
 }

@@ -116,6 +116,15 @@ void device_note_peak(struct device *d, const struct event *e, const void *memor
 	note_peak(d, &d->allocated, e, memory);
 }
 
+/* ---------- the timeline ---------- */
+
+void device_has_changed(const struct model *m, struct device *d, const void *memory)
+{
+	struct timeline_sums sums = {d->allocated.meter.live_bytes, d->now.reserved.live_bytes};
+	timeline_note(&d->timeline, m->totals.last_time_ns, sums);
+	d->timeline.revocable = memory;
+}
+
 /* ---------- what is told ---------- */
 
 void device_freeze(struct model *m, struct device *d, uint64_t sequence)

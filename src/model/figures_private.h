@@ -169,6 +169,28 @@ struct work { /* what was going on at a moment that is judged */
 	bool has_trained;
 };
 
+/* ---------- timeline.c: how much there was when ---------- */
+
+#define TIMELINE_FIRST_SHIFT 20	  /* the first width is 2^20 ns, a multiple of what times in chunks are kept to */
+#define TIMELINE_DOUBLINGS_MAX 36 /* any time fits into the buckets then */
+
+struct timeline_sums {
+	uint64_t allocated_bytes, reserved_bytes;
+};
+
+struct timeline {
+	uint32_t count;	    /* of buckets that have begun */
+	uint32_t doublings; /* of the first width of a bucket */
+	struct timeline_sums now; /* since the last change, which was in the last of them; not in `highest` yet */
+	struct timeline_sums highest[TIMELINE_BUCKETS];
+	const void *revocable; /* the memory that came with the last change, see composition_set_peak() */
+};
+
+/* The sums have changed, at a time that is not before the last one given. */
+void timeline_note(struct timeline *, uint64_t time_ns, struct timeline_sums);
+/* All of it, up to a moment. */
+void timeline_get(const struct timeline *, uint64_t time_ns, struct model_timeline *);
+
 /* ---------- device.c: the figures of a device ---------- */
 
 struct lazy { /* a value at the peak of a composition */
@@ -219,6 +241,7 @@ struct device {
 	struct trend trend, *frozen_trend;
 	struct casts casts;
 	struct work frozen_work;
+	struct timeline timeline;
 	struct model_device shown; /* made anew at every look */
 	struct model_owner shown_owner;
 };
@@ -233,6 +256,8 @@ void device_change_owner(struct model *, struct device *, uint16_t owner, enum c
 			 uint64_t bytes);
 /* To be called at the end of an event that added to a composition. */
 void device_note_peak(struct device *, const struct event *, const void *memory);
+/* To be called when a sum has changed, for the timeline. `memory` as of composition_set_peak(). */
+void device_has_changed(const struct model *, struct device *, const void *memory);
 void device_freeze(struct model *, struct device *, uint64_t sequence);
 void device_describe(const struct model *, struct device *);
 bool device_peak_owner(const struct device *, uint32_t owner, uint64_t *at_peak_bytes);

@@ -86,6 +86,17 @@ const struct model_owner *model_owner(const struct model *m, unsigned ordinal, u
 	return shown;
 }
 
+bool model_timeline(const struct model *m, unsigned ordinal, struct model_timeline *shown)
+{
+	const struct device *d = find_device(m, ordinal);
+	if (!d)
+		return false;
+	timeline_get(&d->timeline, m->totals.last_time_ns, shown);
+	if (!d->has_blocks)
+		memcpy(shown->allocated_bytes, shown->reserved_bytes, sizeof shown->allocated_bytes);
+	return true;
+}
+
 size_t model_memory_bytes(const struct model *m)
 {
 	return arena_bytes(m->arena);

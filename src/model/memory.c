@@ -88,6 +88,7 @@ void memory_change(struct model *m, struct memory *memory, enum change change,
 		composition_change(m, &d->allocated, change, memory->stack, memory->label, memory->bytes);
 	if (change != CHANGE_GIVEN_BACK)
 		device_note_peak(d, e, memory);
+	device_has_changed(m, d, memory);
 }
 
 /* That it was counted as allocated until now is undone as far as that goes: if it made the peak, as
@@ -99,6 +100,8 @@ void memory_become_cache(struct model *m, struct memory *memory)
 		return;
 	memory->role = ROLE_CACHE;
 	composition_revoke(&d->allocated, memory);
+	if (d->timeline.revocable == memory)
+		d->timeline.now.allocated_bytes -= memory->bytes;
 	composition_change(m, &d->allocated, CHANGE_WITHDRAWN, memory->stack, memory->label, memory->bytes);
 	device_change_owner(m, d, memory->owner, CHANGE_WITHDRAWN, memory->bytes);
 	memory->owner = OWNER_PYTORCH;

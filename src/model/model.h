@@ -191,6 +191,19 @@ struct model_missed { /* what CUPTI saw and the hooks did not, of one kind of me
 /* Fills up to `capacity` rows, in the order of the spaces; returns how many there are. */
 size_t model_missed(const struct model *, struct model_missed *rows, size_t capacity);
 
+#define TIMELINE_BUCKETS 256
+
+/* How much there was when: the highest of each stretch of time from the start of the trace on, to its last event. The
+ * stretches are as many for a run of seconds as for one of days, so they are as wide as it takes: 2^20 ns times a
+ * power of two, the same on all devices. */
+struct model_timeline {
+	uint64_t width_ns;
+	uint32_t count;
+	uint64_t allocated_bytes[TIMELINE_BUCKETS], reserved_bytes[TIMELINE_BUCKETS];
+};
+/* False: that device saw no event. */
+bool model_timeline(const struct model *, unsigned ordinal, struct model_timeline *);
+
 /* The stream that a live block was handed out on; false when there is no block at that address. */
 bool model_block_stream(const struct model *, uint64_t address, uint64_t *stream);
 /* PyTorch's live blocks on a device at this moment: goes on after the program's own code has ended. */

@@ -145,6 +145,15 @@ static const struct field series_fields[] = {
 	FIELD(struct trend_series, periods), FIELD(struct trend_series, total_periods), FIELD_END,
 };
 
+static const struct field sums_fields[] = {
+	FIELD(struct timeline_sums, allocated_bytes), FIELD(struct timeline_sums, reserved_bytes), FIELD_END,
+};
+
+static const struct field timeline_fields[] = {
+	FIELD_BELOW(struct timeline, count, TIMELINE_BUCKETS + 1),
+	FIELD_BELOW(struct timeline, doublings, TIMELINE_DOUBLINGS_MAX + 1), FIELD_END,
+};
+
 static const struct field work_fields[] = {
 	FIELD(struct work, steps), FIELD(struct work, backwards), FIELD(struct work, call_begin),
 	FIELD(struct work, casts_end),
@@ -161,7 +170,7 @@ SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 56);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 6360);
+SAVED_SIZE(device, 10488);
 SAVED_SIZE(casts, 80);
 SAVED_SIZE(model_oom, 128);
 SAVED_SIZE(suspect, 248);
@@ -169,6 +178,8 @@ SAVED_SIZE(trend_window, 32);
 SAVED_SIZE(trend_series, 1592);
 SAVED_SIZE(trend, 3192);
 SAVED_SIZE(work, 40);
+SAVED_SIZE(timeline_sums, 16);
+SAVED_SIZE(timeline, 4128);
 
 /* ---------- compositions ---------- */
 
@@ -248,6 +259,14 @@ static void save_trend_then(struct model *m, struct archive *a, struct trend **t
 		save_trend(a, *trend);
 }
 
+static void save_timeline(struct archive *a, struct timeline *timeline)
+{
+	archive_fields(a, timeline, timeline_fields);
+	archive_fields(a, &timeline->now, sums_fields);
+	for (uint32_t i = 0; i < timeline->count; i++)
+		archive_fields(a, &timeline->highest[i], sums_fields);
+}
+
 /* ---------- failures ---------- */
 
 void save_suspect(struct model *m, struct archive *a, struct suspect **suspect)
@@ -313,6 +332,7 @@ static void save_device(struct model *m, struct archive *a, struct device *d)
 	save_trend_then(m, a, &d->frozen_trend);
 	archive_fields(a, &d->frozen_work, work_fields);
 	archive_fields(a, &d->casts, casts_fields);
+	save_timeline(a, &d->timeline);
 }
 
 void save_devices(struct model *m, struct archive *a)

@@ -94,6 +94,10 @@ static void save_revocable(struct model *m, struct archive *a, const struct memo
 		if (c && is_it)
 			c->revocable = memory;
 	}
+	bool is_last = d && d->timeline.revocable == memory;
+	archive_bool(a, &is_last);
+	if (d && is_last)
+		d->timeline.revocable = memory;
 }
 
 static void save_one_memory(struct model *m, struct archive *a, struct memory *memory)

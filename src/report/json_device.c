@@ -153,6 +153,31 @@ static void add_formula(struct json *json, const struct model *model, const stru
 	json_close(json, '}');
 }
 
+static void add_numbers(struct json *json, const char *key, const uint64_t *numbers, uint32_t count)
+{
+	json_open(json, key, '[');
+	for (uint32_t i = 0; i < count; i++)
+		json_unsigned(json, NULL, numbers[i]);
+	json_close(json, ']');
+}
+
+static void add_timeline(struct json *json, const struct model *model, unsigned ordinal, bool knows_reserved)
+{
+	struct model_timeline timeline;
+	if (!model_timeline(model, ordinal, &timeline)) {
+		json_null(json, "timeline");
+		return;
+	}
+	json_open(json, "timeline", '{');
+	json_unsigned(json, "width_ns", timeline.width_ns);
+	add_numbers(json, "highest_allocated_bytes", timeline.allocated_bytes, timeline.count);
+	if (knows_reserved)
+		add_numbers(json, "highest_reserved_bytes", timeline.reserved_bytes, timeline.count);
+	else
+		json_null(json, "highest_reserved_bytes");
+	json_close(json, '}');
+}
+
 static void add_device(struct json *json, const struct model *model, const struct defs *defs,
 		       const struct model_device *device)
 {
@@ -174,6 +199,7 @@ static void add_device(struct json *json, const struct model *model, const struc
 	json_unsigned(json, "retries", device->retries);
 	json_unsigned(json, "ooms", device->ooms);
 	add_peak(json, model, defs, device);
+	add_timeline(json, model, device->ordinal, knows_reserved);
 	json_add_fragmentation(json, model, defs, device);
 	add_formula(json, model, device);
 	json_add_levers(json, model, defs, device);

@@ -28,6 +28,7 @@ struct model {
 	struct model_step steps[8];
 	size_t step_count;
 	struct model_step_totals step_totals;
+	struct model_timeline timeline; /* the same for all devices */
 	struct model_witness witness;
 	struct model_missed missed[MEMTRACE_SPACE_COUNT];
 	size_t missed_count;
@@ -83,6 +84,13 @@ const struct model_owner *model_owner(const struct model *model, unsigned ordina
 		return NULL;
 	shown = model->owners[index];
 	return &shown;
+}
+
+bool model_timeline(const struct model *model, unsigned ordinal, struct model_timeline *timeline)
+{
+	(void)ordinal;
+	*timeline = model->timeline;
+	return model->timeline.count > 0;
 }
 
 uint64_t model_reserved_live_bytes(const struct model *model, unsigned ordinal)

@@ -19,6 +19,8 @@ static void report_of_a_healthy_run(void **state)
 	(void)state;
 	scene_info(&scene, MEMTRACE_INFO_RANK, "1");
 	scene_info(&scene, MEMTRACE_INFO_WORLD_SIZE, "2x");
+	scene.model.timeline = (struct model_timeline){
+		.width_ns = 1ull << 36, .count = 2, .allocated_bytes = {7, 8}, .reserved_bytes = {9, 10}};
 	scene_finish(&scene);
 	json_print(&text, &scene.model, scene.defs, &scene.facts);
 	assert_golden(&text, "report.json");
