@@ -22,9 +22,19 @@ static uint32_t context_id(CUcontext context)
 	return context != NULL ? context->id : 0;
 }
 
+static void forget(uint64_t address, size_t bytes)
+{
+	pthread_mutex_lock(&driver_lock);
+	const struct block *block = block_find(address);
+	if (block != NULL && block->is_written)
+		space_forget(address, bytes);
+	pthread_mutex_unlock(&driver_lock);
+}
+
 const void *watch_export(const CUuuid *id)
 {
-	static const struct sim_watch_table table = {sizeof(table), watch, context_id};
+	static const struct sim_watch_table table = {sizeof(table), watch, context_id,
+							  forget};
 	static const char known[16] = SIM_WATCH_ID;
 
 	return id != NULL && memcmp(id->bytes, known, sizeof(known)) == 0 ? &table : NULL;

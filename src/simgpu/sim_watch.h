@@ -1,6 +1,6 @@
 /*
  * What the simulated driver tells the simulated CUPTI: each allocation and release that the program
- * asks for, as it happens. The two libraries meet through cuGetExportTable, under an id that only
+ * asks for, as it happens. The libraries meet through cuGetExportTable, under an id that only
  * they know, as the genuine ones do under ids of their own.
  */
 #ifndef SIM_WATCH_H
@@ -49,6 +49,7 @@ struct sim_watch_table {
 	size_t bytes;                                     /* of this struct */
 	void (*watch)(const struct sim_watcher *watcher); /* NULL: no more */
 	uint32_t (*context_id)(CUcontext context);
+	void (*forget)(uint64_t address, size_t bytes); /* device memory reads as zeros again */
 };
 
 #endif

@@ -92,5 +92,8 @@ $(eval $(call sim_library,libcurand.so.10,,999))
 $(eval $(call sim_library,libcufile.so.0,,5001))
 $(eval $(call sim_library,libnvshmem_host.so.3,,7))
 
+# ---- for dry runs, preloaded ----
+$(eval $(call sim_library,libsimgpu-values.so,values.c sim_driver.c,1,$(SIMGPU_CUDA13)))
+
 .PHONY: simgpu-all
 simgpu-all: $(SIMGPU_LIBRARIES)
