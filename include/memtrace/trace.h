@@ -85,6 +85,7 @@ enum memtrace_what {
 	MEMTRACE_WITNESS_ALLOC, /* seen_alloc: [address, +bytes) of space was obtained */
 	MEMTRACE_WITNESS_FREE,  /* seen_free: it was given back; space as the call says, so stream or device */
 	MEMTRACE_WITNESS_END,   /* seen_end: CUPTI was asked for all it had; what comes later it does not tell */
+	MEMTRACE_READBACK,      /* readback: `bytes` at address were copied to the host (MEMTRACE_READBACKS) */
 	MEMTRACE_WHAT_COUNT
 };
 

@@ -114,11 +114,12 @@ static void tell_silence(char *const *program, bool is_simulated)
 		program_explain_silence(program[0]);
 }
 
-static void tell_promise(const struct simulation *simulation)
+static void tell_promise(const struct simulation *simulation, struct readbacks *readbacks)
 {
 	struct text out;
 	text_init(&out);
 	simulate_add_promise(&out, simulation);
+	readbacks_print(&out, readbacks);
 	output_words(&out);
 	text_release(&out);
 }
@@ -148,16 +149,19 @@ static int run(const struct arguments *arguments)
 		tell_start_failure(program, -error);
 		return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 	}
+	struct readbacks readbacks = {.count = 0};
 	struct tree found = {
 		.id = tree,
 		.begin_ns = (uint64_t)begin.tv_sec * 1000000000u + (uint64_t)begin.tv_nsec,
 		.child = child.pid,
 		.signal = WIFSIGNALED(child.wait_status) ? WTERMSIG(child.wait_status) : 0,
+		.readbacks = is_simulated ? &readbacks : NULL,
 	};
 	if (!traces_report(&found))
 		tell_silence(arguments->operands, is_simulated);
 	else if (is_simulated)
-		tell_promise(&simulation);
+		tell_promise(&simulation, &readbacks);
+	readbacks_release(&readbacks);
 	return exit_status(child.wait_status);
 }
 

@@ -258,7 +258,10 @@ bool traces_report(const struct tree *tree)
 		print_one(members.list[0].path, tree);
 	else if (members.count)
 		print_table(&members, tree);
-	for (size_t i = 0; i < members.count; i++)
+	for (size_t i = 0; i < members.count; i++) {
+		if (tree->readbacks)
+			readbacks_add(tree->readbacks, members.list[i].path);
 		free(members.list[i].path);
+	}
 	return members.count;
 }

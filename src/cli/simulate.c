@@ -74,6 +74,7 @@ bool simulate_set_card(const struct simulation *simulation)
 	return !unsetenv("SIMGPU_MEMORY") && !unsetenv("SIMGPU_CAPABILITY") &&
 	       !unsetenv("SIMGPU_CONTEXT") && !setenv("SIMGPU_DEVICES", count, 1) &&
 	       !setenv("SIMGPU_EVENTS", simulation->is_late ? "late" : "early", 1) &&
+	       !setenv("MEMTRACE_READBACKS", "on", 1) &&
 	       card_set_environment(&card);
 }
 

@@ -1,4 +1,4 @@
-/* What calls mean that change no memory but tell what it is for: copies from the host, and launches of
+/* What calls mean that change no memory but tell what it is for: copies from and to the host, and launches of
  * kernels while the probe is armed (recorder/probe.h). Of a copy whose direction the call leaves open
  * the source goes along: the model knows what is device memory. */
 #include "hooks/rows.h"
@@ -65,6 +65,8 @@ void note_cuMemcpy2DAsync(struct call *call, const CUDA_MEMCPY2D *rows, CUstream
 
 void note_cudaMemcpy(struct call *call, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
+	if (kind == cudaMemcpyDeviceToHost && !call->status)
+		probe_note_readback(bits_of(from), bytes);
 	if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDefault)
 		note_copy(call, bits_of(to), bytes, kind == cudaMemcpyDefault ? bits_of(from) : 0);
 }

@@ -48,6 +48,8 @@ static const struct option {
 	  .choices = { { "off", 0 }, { "on", 1 }, { "0", 0 }, { "1", 1 } } },
 	{ .name = "MEMTRACE_NVML", .field = offsetof(struct config, readings), .by_default = 1,
 	  .choices = { { "on", 1 }, { "off", 0 }, { "1", 1 }, { "0", 0 } } },
+	{ .name = "MEMTRACE_READBACKS", .field = offsetof(struct config, readbacks),
+	  .choices = { { "off", 0 }, { "on", 1 }, { "0", 0 }, { "1", 1 } } },
 	{ .name = "MEMTRACE_SOURCE", .field = offsetof(struct config, source_cupti), .by_default = CONFIG_UNSET,
 	  .choices = { { "hooks", 0 }, { "cupti", 1 } } },
 	{ .name = "MEMTRACE_CHECK", .field = offsetof(struct config, check_cupti),

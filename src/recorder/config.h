@@ -23,6 +23,7 @@ struct config {
 	uint64_t summary_on_stderr;
 	uint64_t log;               /* more words on stderr */
 	uint64_t readings;          /* NVML is asked */
+	uint64_t readbacks;         /* copies to the host are recorded */
 	uint64_t source_cupti;      /* CONFIG_UNSET, or is memory told by CUPTI? */
 	uint64_t check_cupti;       /* does CUPTI tell beside the hooks? */
 };

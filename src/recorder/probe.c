@@ -98,3 +98,16 @@ void probe_note_copy(uint64_t address, uint64_t bytes, uint64_t source)
 	};
 	record_event(&record);
 }
+
+void probe_note_readback(uint64_t address, uint64_t bytes)
+{
+	const struct session *session = session_current();
+	const struct record record = {
+		.what = MEMTRACE_READBACK,
+		.device = MEMTRACE_DEVICE_UNKNOWN,
+		.address = address,
+		.bytes = bytes,
+	};
+	if (bytes && session && session->config.readbacks)
+		record_event(&record);
+}

@@ -65,5 +65,7 @@ uint8_t probe_frame_bits(const char *file, const char *function);
 void probe_note_launch(void);
 /* Bytes were copied to device memory; `source` 0: from the host, else from where it is not known. */
 void probe_note_copy(uint64_t address, uint64_t bytes, uint64_t source);
+/* Bytes of device memory were copied to the host; recorded where that is asked for. */
+void probe_note_readback(uint64_t address, uint64_t bytes);
 
 #endif

@@ -46,6 +46,7 @@ static const char *const what_names[MEMTRACE_WHAT_COUNT] = {
 	[MEMTRACE_WITNESS_ALLOC] = "seen_alloc",
 	[MEMTRACE_WITNESS_FREE] = "seen_free",
 	[MEMTRACE_WITNESS_END] = "seen_end",
+	[MEMTRACE_READBACK] = "readback",
 };
 
 static const char *const space_names[MEMTRACE_SPACE_COUNT] = {

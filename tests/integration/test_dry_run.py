@@ -231,6 +231,29 @@ def test_code_runs_only_on_cards_that_it_was_built_for(tmp_path):
     assert ran == {"v100-16": False, "l4": True}
 
 
+READING = """\
+import json, sys, torch
+x = torch.tensor([1.0, 2.0, 3.0, 4.0]).cuda()
+values = [x.tolist()]
+del x
+for _ in range(3):
+    values.append((torch.ones(4).cuda() + 1).tolist())
+values.append(torch.empty(4, device="cuda").sum().item())
+json.dump(values, sys.stdout)
+"""
+
+
+def test_what_no_gpu_computed_reads_as_zeros_and_is_told_by_line(tmp_path):
+    """Blocks that were filled from the host and are handed out again hold nothing any more."""
+    program = tmp_path / "reading.py"
+    program.write_text(READING)
+    result = dry("l4", "--", PYTHON, program, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == [[1.0, 2.0, 3.0, 4.0], *[[0.0] * 4] * 3, 0.0]
+    told = re.findall(r"^ +reading\.py:(\d+) +(\d+) times$", result.stderr, re.M)
+    assert told == [("6", "3"), ("3", "1"), ("7", "1")]
+
+
 @pytest.mark.skipif(os.environ.get("MEMTRACE_FULL") != "1", reason="three PyTorch processes: full")
 def test_torchrun_has_a_device_for_each_rank(tmp_path):
     shutil.copy(ROOT / "tests/cases/common.py", tmp_path)
