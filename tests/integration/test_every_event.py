@@ -8,12 +8,18 @@ have after each event, in the same order.
 import itertools
 import os
 import re
+import sys
 
 import pytest
 
 import support
 import traced
 from support import TORCHES, run_case
+
+sys.path.insert(0, str(support.ROOT / "tests" / "attribution"))
+
+import runner  # noqa: E402
+from test_attribution import TWELVE  # noqa: E402
 
 # What other tests start, with words on the command line or with libraries of their own.
 OF_OTHERS = {"common", "native_names", "recorded_stacks", "oom_scenes", "segments", "adam8bit", "compiled"}
@@ -88,6 +94,35 @@ def test_in_every_case(case, torch, tmp_path):
     log = tmp_path / "log"
     run = run_case(case, tmp_path, torch, SIMGPU_LOG=str(log), MEMTRACE_STACKS="native")
     check(run.traces, log)
+
+
+# What strains PyTorch's allocator; the last five run out of memory.
+WORKLOADS = "gpt_fixed gpt_var gpt_grow ckpt kv_infer devlog torture multistream mempool".split()
+WORKLOADS += "oom_whole oom_split oom_true oom_big oom_outside".split()
+SETTINGS = ["", "expandable_segments:True", "backend:cudaMallocAsync"]
+STRAINS = list(itertools.product(WORKLOADS, SETTINGS, TORCHES))
+
+
+@pytest.mark.parametrize("name, setting, torch", STRAINS if FULL else [("torture", SETTINGS[1], "2.8")])
+def test_in_programs_that_strain_the_allocator(name, setting, torch, tmp_path):
+    log = tmp_path / "log"
+    settings = {"SIMGPU_MEMORY": "2048MiB"} if name.startswith("oom_") else {}
+    settings |= {"SIMGPU_LOG": str(log), "MEMTRACE_OUTPUT": str(tmp_path / "run"), "WL_STEPS": "20"}
+    env = support.environment(torch=torch, **support.allocator(setting), **settings)
+    program = support.CASES / "allocator" / "workloads.py"
+    finished = support.run([support.PYTHON, program, name], env, cwd=tmp_path)
+    if finished.returncode and "cudaMallocAsync" in setting:
+        pytest.skip(f"{name} needs PyTorch's own allocator")
+    assert finished.returncode == 0, finished.stderr
+    check(support.traces_in(tmp_path), log)
+
+
+@pytest.mark.parametrize("name", TWELVE if FULL else ["gan"])
+def test_in_programs_that_train(name, tmp_path):
+    log = tmp_path / "log"
+    settings = {"SIMGPU_LOG": str(log), "MEMTRACE_OUTPUT": str(tmp_path / "run")}
+    runner.run(name, tmp_path, "2.15", True, lambda: True, **settings)
+    check(support.traces_in(tmp_path), log)
 
 
 @pytest.mark.parametrize("steps", [18])
