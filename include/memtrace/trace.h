@@ -54,7 +54,8 @@ enum memtrace_what {
 	MEMTRACE_POOL_READ,    /* pool_read: the program read attribute `extra` of pool `address`: `bytes` */
 	MEMTRACE_POOL_SET,     /* pool_set: the program set attribute `extra` of pool `address` to `bytes` */
 	MEMTRACE_MEMINFO,      /* meminfo: the program asked: `bytes` free of `extra` on the device */
-	MEMTRACE_CAPTURE,      /* capture: stream capture began (extra 1) or ended (extra 0) on `stream` */
+	MEMTRACE_CAPTURE,      /* capture: stream capture began (extra 1) or ended (extra 0) on `stream`; address = the graph
+				* that came of it, 0 none */
 	MEMTRACE_MARK,         /* mark: the program says that a step of its own ended; extra = string id of its name */
 	/* What has no size of its own, but explains memory that no allocation accounts for. Never counted. */
 	MEMTRACE_CONTEXT,      /* context: address = context, extra = enum memtrace_context */
@@ -62,8 +63,9 @@ enum memtrace_what {
 	MEMTRACE_MODULE,       /* module: code was loaded, address = module, extra = 1: library */
 	MEMTRACE_MODULE_END,   /* module_end: it was unloaded */
 	MEMTRACE_GLOBAL,       /* global: a variable of module `extra` (0 unknown) stands at address; bytes 0: unknown */
-	MEMTRACE_GRAPH_ALLOC,  /* graph_alloc: graph `extra` got a node that allocates: live from each launch on */
-	MEMTRACE_GRAPH_FREE,   /* graph_free: graph `extra` got a node that frees address at each launch */
+	MEMTRACE_GRAPH_ALLOC,  /* graph_alloc: graph `extra` (while captured: what will be, from stream `extra`) got a node
+				* that allocates: live from each launch on */
+	MEMTRACE_GRAPH_FREE,   /* graph_free: the same, a node that frees address at each launch */
 	MEMTRACE_GRAPH_EXEC,   /* graph_exec: address = executable graph made of graph `extra` as it is now */
 	MEMTRACE_GRAPH_LAUNCH, /* graph_launch: of the executable graph address; only once a graph_alloc was seen */
 	MEMTRACE_GRAPH_EXEC_END, /* exec_end: address = executable graph; what it allocated stays */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum call_when { AFTER, AROUND, ALWAYS, ALONE, PROBE, PASS };
+enum call_when { AFTER, AROUND, BOTH, ALWAYS, ALONE, PROBE, PASS };
 enum call_phase { CALL_BEFORE, CALL_AFTER };
 
 struct call {

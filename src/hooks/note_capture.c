@@ -12,7 +12,7 @@ static struct open_capture {
 	uint64_t stream;
 } captures[CAPTURES_MAX];
 
-static uint32_t last_owner;
+static uint32_t last_owner, open_count;
 
 static uint32_t owner_of_thread(void)
 {
@@ -43,6 +43,7 @@ static void forget(uint64_t stream)
 		return;
 	__atomic_store_n(&capture->stream, UINT64_MAX, __ATOMIC_RELAXED);
 	__atomic_store_n(&capture->owner, 0, __ATOMIC_RELEASE);
+	__atomic_sub_fetch(&open_count, 1, __ATOMIC_RELEASE);
 }
 
 static void remember(uint64_t stream)
@@ -55,6 +56,7 @@ static void remember(uint64_t stream)
 						 __ATOMIC_RELAXED))
 			continue;
 		__atomic_store_n(&captures[i].stream, stream, __ATOMIC_RELEASE);
+		__atomic_add_fetch(&open_count, 1, __ATOMIC_RELEASE);
 		thread_self.capturing = 1;
 		return;
 	}
@@ -69,6 +71,20 @@ bool capture_look(void)
 	return false;
 }
 
+uint64_t capture_of(const void *stream)
+{
+	uint64_t handle = (uint64_t)(uintptr_t)stream, found = 0;
+	if (!__atomic_load_n(&open_count, __ATOMIC_ACQUIRE))
+		return 0;
+	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+		if (is_on(&captures[i], handle))
+			return handle;
+		if (thread_self.capture_owner && captures[i].owner == thread_self.capture_owner)
+			found = captures[i].stream;
+	}
+	return found;
+}
+
 /* ---------- the calls ---------- */
 
 /* A capture that was invalidated, or whose streams were not joined, is over too; the one of another thread goes on. */
@@ -77,12 +93,14 @@ static bool has_ended(int status)
 	return !status || status == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || status == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
-static void note(const struct call *call, uint64_t stream, bool begins)
+static void note(const struct call *call, uint64_t stream, const void *graph, bool begins)
 {
 	struct call done = *call;
-	struct record record = {
-		.what = MEMTRACE_CAPTURE, .device = call_device(), .stream = stream, .extra = begins
-	};
+	struct record record = { .what = MEMTRACE_CAPTURE,
+				 .device = call_device(),
+				 .address = (uint64_t)(uintptr_t)graph,
+				 .stream = stream,
+				 .extra = begins };
 	done.status = 0;
 	if (begins)
 		remember(stream);
@@ -94,13 +112,13 @@ static void note(const struct call *call, uint64_t stream, bool begins)
 static void note_begin(const struct call *call, const void *stream)
 {
 	if (!call->status)
-		note(call, (uint64_t)(uintptr_t)stream, true);
+		note(call, (uint64_t)(uintptr_t)stream, NULL, true);
 }
 
-static void note_end(const struct call *call, const void *stream)
+static void note_end(const struct call *call, const void *stream, const void *graph)
 {
 	if (has_ended(call->status))
-		note(call, (uint64_t)(uintptr_t)stream, false);
+		note(call, (uint64_t)(uintptr_t)stream, graph, false);
 }
 
 void note_cuStreamBeginCapture(struct call *call, CUstream stream, CUstreamCaptureMode mode)
@@ -127,8 +145,7 @@ void note_cuStreamBeginCaptureToGraph(struct call *call, CUstream stream, CUgrap
 
 void note_cuStreamEndCapture(struct call *call, CUstream stream, CUgraph *graph)
 {
-	(void)graph;
-	note_end(call, stream);
+	note_end(call, stream, !call->status && graph ? *graph : NULL);
 }
 
 void note_cudaStreamBeginCapture(struct call *call, cudaStream_t stream, enum cudaStreamCaptureMode mode)
@@ -151,6 +168,5 @@ void note_cudaStreamBeginCaptureToGraph(struct call *call, cudaStream_t stream, 
 
 void note_cudaStreamEndCapture(struct call *call, cudaStream_t stream, cudaGraph_t *graph)
 {
-	(void)graph;
-	note_end(call, stream);
+	note_end(call, stream, !call->status && graph ? *graph : NULL);
 }

@@ -1,6 +1,7 @@
 /* What calls about graphs mean. A node that allocates has an address from the moment it is added, and memory from each
  * launch until something frees it; the model puts that together. Launches are many and most graphs allocate nothing:
  * they are recorded only once the process has made a node that does. */
+#include "hooks/graph.h"
 #include "hooks/rows.h"
 #include "recorder/record.h"
 
@@ -13,23 +14,23 @@ static uint64_t bits_of(const void *handle)
 
 /* ---------- nodes ---------- */
 
-static void note_alloc_node(struct call *call, const void *graph, uint8_t device, uint64_t address, uint64_t bytes)
+void graph_note_alloc(struct call *call, uint64_t graph, uint8_t device, uint64_t address, uint64_t bytes)
 {
 	struct record record = { .what = MEMTRACE_GRAPH_ALLOC,
 				 .space = MEMTRACE_SPACE_STREAM,
 				 .device = device,
 				 .address = address,
 				 .bytes = bytes,
-				 .extra = bits_of(graph) };
+				 .extra = graph };
 	if (call->status || !address)
 		return;
 	__atomic_store_n(&has_memory_nodes, true, __ATOMIC_RELAXED);
 	call_note(call, &record);
 }
 
-static void note_free_node(struct call *call, const void *graph, uint64_t address)
+void graph_note_free(struct call *call, uint64_t graph, uint64_t address)
 {
-	call_tell(call, MEMTRACE_GRAPH_FREE, MEMTRACE_SPACE_STREAM, address, 0, bits_of(graph));
+	call_tell(call, MEMTRACE_GRAPH_FREE, MEMTRACE_SPACE_STREAM, address, 0, graph);
 }
 
 void note_cuGraphAddMemAllocNode(struct call *call, CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
@@ -39,7 +40,7 @@ void note_cuGraphAddMemAllocNode(struct call *call, CUgraphNode *node, CUgraph g
 	(void)after;
 	(void)count;
 	if (!call->status)
-		note_alloc_node(call, graph, (uint8_t)parameters->poolProps.location.id, parameters->dptr,
+		graph_note_alloc(call, bits_of(graph), (uint8_t)parameters->poolProps.location.id, parameters->dptr,
 				parameters->bytesize);
 }
 
@@ -50,7 +51,7 @@ void note_cudaGraphAddMemAllocNode(struct call *call, cudaGraphNode_t *node, cud
 	(void)after;
 	(void)count;
 	if (!call->status)
-		note_alloc_node(call, graph, (uint8_t)parameters->poolProps.location.id, bits_of(parameters->dptr),
+		graph_note_alloc(call, bits_of(graph), (uint8_t)parameters->poolProps.location.id, bits_of(parameters->dptr),
 				parameters->bytesize);
 }
 
@@ -60,7 +61,7 @@ void note_cuGraphAddMemFreeNode(struct call *call, CUgraphNode *node, CUgraph gr
 	(void)node;
 	(void)after;
 	(void)count;
-	note_free_node(call, graph, pointer);
+	graph_note_free(call, bits_of(graph), pointer);
 }
 
 void note_cudaGraphAddMemFreeNode(struct call *call, cudaGraphNode_t *node, cudaGraph_t graph,
@@ -78,10 +79,10 @@ void note_cuGraphAddNode(struct call *call, CUgraphNode *node, CUgraph graph, co
 	if (call->status)
 		return;
 	if (parameters->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-		note_alloc_node(call, graph, (uint8_t)parameters->alloc.poolProps.location.id, parameters->alloc.dptr,
+		graph_note_alloc(call, bits_of(graph), (uint8_t)parameters->alloc.poolProps.location.id, parameters->alloc.dptr,
 				parameters->alloc.bytesize);
 	else if (parameters->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-		note_free_node(call, graph, parameters->free.dptr);
+		graph_note_free(call, bits_of(graph), parameters->free.dptr);
 }
 
 void note_cuGraphAddNode_v2(struct call *call, CUgraphNode *node, CUgraph graph, const CUgraphNode *after,

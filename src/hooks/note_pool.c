@@ -1,5 +1,7 @@
 /* What calls about stream-ordered memory and its pools mean. How a pool grows is the driver's secret: nothing
  * here guesses it; the figures that the program itself reads from a pool are recorded instead. */
+#include "hooks/capture.h"
+#include "hooks/graph.h"
 #include "hooks/rows.h"
 #include "hooks/stream.h"
 #include "recorder/record.h"
@@ -9,17 +11,30 @@ static uint64_t bits_of(const void *handle)
 	return (uint64_t)(uintptr_t)handle;
 }
 
+/* Captured, it is a node of a graph and no memory before that is launched. False: it is memory now. */
+static bool is_captured(struct call *call, uint8_t device, uint64_t address, size_t bytes, const void *stream)
+{
+	uint64_t graph = call->status ? 0 : capture_of(stream);
+	if (graph)
+		graph_note_alloc(call, graph, device, address, bytes);
+	return graph;
+}
+
+static void note_async(struct call *call, uint8_t current, uint64_t address, size_t bytes, const void *stream)
+{
+	uint8_t device = stream_device(stream, current);
+	if (!is_captured(call, device, address, bytes, stream))
+		call_note_alloc(call, MEMTRACE_SPACE_STREAM, device, address, bytes, bits_of(stream));
+}
+
 void note_cuMemAllocAsync(struct call *call, CUdeviceptr *pointer, size_t bytes, CUstream stream)
 {
-	call_note_alloc(call, MEMTRACE_SPACE_STREAM, stream_device(stream, call_device()), call->status ? 0 : *pointer,
-			bytes, bits_of(stream));
+	note_async(call, call_device(), call->status ? 0 : *pointer, bytes, stream);
 }
 
 void note_cudaMallocAsync(struct call *call, void **pointer, size_t bytes, cudaStream_t stream)
 {
-	uint64_t address = call->status ? 0 : bits_of(*pointer);
-	call_note_alloc(call, MEMTRACE_SPACE_STREAM, stream_device(stream, call_runtime_device()), address, bytes,
-			bits_of(stream));
+	note_async(call, call_runtime_device(), call->status ? 0 : bits_of(*pointer), bytes, stream);
 }
 
 static void note_from_pool(struct call *call, uint8_t device, const void *pointer, size_t bytes, const void *pool,
@@ -33,6 +48,8 @@ static void note_from_pool(struct call *call, uint8_t device, const void *pointe
 				 .bytes = bytes,
 				 .extra = bits_of(pool),
 				 .stream = bits_of(stream) };
+	if (is_captured(call, stream_device(stream, device), bits_of(pointer), bytes, stream))
+		return;
 	if (call->status || pointer)
 		call_note(call, &record);
 }
@@ -49,14 +66,19 @@ void note_cudaMallocFromPoolAsync(struct call *call, void **pointer, size_t byte
 	note_from_pool(call, call_runtime_device(), call->status ? NULL : *pointer, bytes, pool, stream);
 }
 
+/* Captured, it is a node that frees at each launch, and there is one when the call has succeeded. */
 void note_cuMemFreeAsync(struct call *call, CUdeviceptr pointer, CUstream stream)
 {
-	call_note_free(call, MEMTRACE_FREE, MEMTRACE_SPACE_STREAM, pointer, 0, bits_of(stream));
+	uint64_t graph = pointer ? capture_of(stream) : 0;
+	if (graph && call->phase == CALL_AFTER)
+		graph_note_free(call, graph, pointer);
+	else if (!graph && (call->phase == CALL_BEFORE || call->status))
+		call_note_free(call, MEMTRACE_FREE, MEMTRACE_SPACE_STREAM, pointer, 0, bits_of(stream));
 }
 
 void note_cudaFreeAsync(struct call *call, void *pointer, cudaStream_t stream)
 {
-	call_note_free(call, MEMTRACE_FREE, MEMTRACE_SPACE_STREAM, bits_of(pointer), 0, bits_of(stream));
+	note_cuMemFreeAsync(call, bits_of(pointer), stream);
 }
 
 static void note_pool(struct call *call, enum memtrace_what what, uint8_t device, const void *pool, uint64_t bytes,

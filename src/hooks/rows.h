@@ -26,6 +26,7 @@ enum hook_id {
 #define DECLARE_NOTE(note, parameters) void note_##note(struct call *, UNWRAP parameters);
 #define DECLARE_AFTER DECLARE_NOTE
 #define DECLARE_AROUND DECLARE_NOTE
+#define DECLARE_BOTH DECLARE_NOTE
 #define DECLARE_ALWAYS DECLARE_NOTE
 #define DECLARE_ALONE(note, parameters) void note_##note(struct call *);
 #define DECLARE_PASS(note, parameters)

@@ -32,7 +32,7 @@ static inline void *real_function(enum hook_id id)
 
 static inline bool note_runs_before(enum call_when when, const struct call *call)
 {
-	return when == AROUND && call->is_outermost;
+	return (when == AROUND || when == BOTH) && call->is_outermost;
 }
 
 static inline bool note_runs_after(enum call_when when, const struct call *call)
@@ -50,6 +50,7 @@ static inline void call_returned(struct call *call, int status)
 #define CALL_NOTE(note, arguments) note_##note(&call, UNWRAP arguments)
 #define CALL_AFTER_NOTE CALL_NOTE
 #define CALL_AROUND_NOTE CALL_NOTE
+#define CALL_BOTH_NOTE CALL_NOTE
 #define CALL_ALWAYS_NOTE CALL_NOTE
 #define CALL_ALONE_NOTE(note, arguments) note_##note(&call)
 #define CALL_PASS_NOTE(note, arguments) (void)0
@@ -66,6 +67,7 @@ static inline void call_returned(struct call *call, int status)
 	}
 #define WRAP_AFTER WRAP
 #define WRAP_AROUND WRAP
+#define WRAP_BOTH WRAP
 #define WRAP_ALWAYS WRAP
 #define WRAP_ALONE WRAP
 #define WRAP_PASS WRAP

@@ -62,16 +62,34 @@ void graph_note_node(struct model *m, const struct event *e)
 		};
 }
 
+static void append(struct model *m, struct graph *to, const struct graph *from)
+{
+	for (uint32_t i = 0; i < from->count; i++) {
+		struct graph_node *node = graph_add_node(m, to);
+		if (node)
+			*node = from->nodes[i];
+	}
+}
+
+/* What is captured goes by the name of the stream until the capture has ended: then it is a graph, or nothing. */
+void graph_note_capture(struct model *m, const struct event *e)
+{
+	const struct graph *captured = find(m->graphs, e->stream);
+	struct graph *graph = captured && e->address ? find(m->graphs, e->address) : NULL;
+	if (captured && e->address && !graph)
+		graph = add(m, &m->graphs, e->address);
+	if (graph)
+		append(m, graph, captured);
+	drop(m, &m->graphs, e->stream);
+}
+
 void graph_note_exec(struct model *m, const struct event *e)
 {
 	const struct graph *graph = find(m->graphs, e->extra);
 	drop(m, &m->execs, e->address); /* its end was not seen */
 	struct graph *exec = graph ? add(m, &m->execs, e->address) : NULL;
-	for (uint32_t i = 0; exec && i < graph->count; i++) {
-		struct graph_node *node = graph_add_node(m, exec);
-		if (node)
-			*node = graph->nodes[i];
-	}
+	if (exec)
+		append(m, exec, graph);
 }
 
 static bool is_live(struct model *m, uint64_t address)
@@ -96,6 +114,7 @@ static void play_alloc(struct model *m, const struct graph_node *node, struct ev
 	e.bytes = node->bytes;
 	e.stack = node->stack;
 	e.device = node->device;
+	e.flags |= MEMTRACE_CAPTURING;
 	region_note_alloc(m, &e);
 }
 

@@ -8,7 +8,9 @@ static uint8_t role_of(const struct memory *memory)
 		return ROLE_EXTERNAL;
 	if (memory->owner != OWNER_PYTORCH || memory->slot == SLOT_HOST)
 		return ROLE_OUTSIDE;
-	return memory->space == MEMTRACE_SPACE_STREAM ? ROLE_TENSOR : ROLE_CACHE;
+	if (memory->space != MEMTRACE_SPACE_STREAM)
+		return ROLE_CACHE;
+	return memory->is_captured ? ROLE_OUTSIDE : ROLE_TENSOR; /* a graph's is not the pool's */
 }
 
 void memory_init(struct model *m, struct memory *memory, const struct event *e)

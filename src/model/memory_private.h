@@ -179,6 +179,7 @@ struct graph { /* or an executable one, which has a copy of the nodes */
 struct graph *graph_restore(struct model *, struct graph **table, uint64_t address);
 struct graph_node *graph_add_node(struct model *, struct graph *);
 void graph_note_node(struct model *, const struct event *);
+void graph_note_capture(struct model *, const struct event *);
 void graph_note_exec(struct model *, const struct event *);
 void graph_note_launch(struct model *, const struct event *);
 void graph_note_end(struct model *, const struct event *);

@@ -153,6 +153,7 @@ static void (*const handlers[MEMTRACE_WHAT_COUNT])(struct model *, const struct 
 	[MEMTRACE_CONTEXT_END] = note_context_end,
 	[MEMTRACE_MODULE] = reconcile_note_cause,
 	[MEMTRACE_MODULE_END] = reconcile_note_cause,
+	[MEMTRACE_CAPTURE] = graph_note_capture,
 	[MEMTRACE_GRAPH_ALLOC] = graph_note_node,
 	[MEMTRACE_GRAPH_FREE] = graph_note_node,
 	[MEMTRACE_GRAPH_EXEC] = note_graph_exec,

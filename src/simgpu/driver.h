@@ -248,6 +248,8 @@ struct capture {
 CUresult capture_check_unsafe(void);
 /* Without lock.  The same for work put on `stream` that waits for it. */
 CUresult capture_check_wait(CUstream stream);
+/* The graph that `stream` is captured into, or NULL. */
+CUgraph capture_graph(CUstream stream);
 /* Without lock.  A piece of work on `stream`: a node of its graph when it is captured. */
 void capture_note_work(CUstream stream, CUgraphNodeType type);
 

@@ -60,6 +60,13 @@ CUresult capture_check_wait(CUstream handle)
 	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
+CUgraph capture_graph(CUstream handle)
+{
+	const struct capture *capture = stream_resolve(handle)->capture;
+
+	return is_active(capture) ? capture->graph : NULL;
+}
+
 void capture_note_work(CUstream handle, CUgraphNodeType type)
 {
 	CUstream stream = stream_resolve(handle);

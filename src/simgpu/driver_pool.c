@@ -214,9 +214,26 @@ static CUresult pool_allocate(struct block *block, CUstream stream)
 	return result;
 }
 
+/* Captured: a node that allocates at each launch, from the graphs' memory of the pool's device. */
+static CUresult capture_allocation(CUdeviceptr *address, size_t size_bytes, CUmemoryPool pool,
+				   CUgraph graph)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS parameters = {
+		.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, pool->device},
+		.bytesize = size_bytes,
+	};
+	CUgraphNode node;
+	CUresult result = cuGraphAddMemAllocNode(&node, graph, NULL, 0, &parameters);
+
+	if (result == CUDA_SUCCESS)
+		*address = parameters.dptr;
+	return result;
+}
+
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size_bytes, CUmemoryPool pool,
 				 CUstream stream)
 {
+	CUgraph graph = capture_graph(stream);
 	size_t span_bytes = sim_round_up(size_bytes, DRIVER_UNIT_BYTES);
 	CUresult result = driver_check_ready();
 
@@ -224,6 +241,8 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size_bytes, CUmemo
 		return result;
 	if (address == NULL || size_bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (graph != NULL)
+		return capture_allocation(address, size_bytes, pool, graph);
 	struct block block = {
 		.size_bytes = size_bytes,
 		.span_bytes = span_bytes,
@@ -236,7 +255,6 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size_bytes, CUmemo
 	pthread_mutex_unlock(&driver_lock);
 	if (result != CUDA_SUCCESS)
 		return result;
-	capture_note_work(stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
 	*address = block.address;
 	return CUDA_SUCCESS;
 }
@@ -256,13 +274,14 @@ CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size_bytes, CUstream strea
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
 	CUresult result = driver_check_ready();
+	CUgraph graph = result == CUDA_SUCCESS ? capture_graph(stream) : NULL;
+	CUgraphNode node;
 
 	if (result != CUDA_SUCCESS || address == 0)
 		return result;
-	result = memory_free(address, stream_resolve(stream));
-	if (result == CUDA_SUCCESS)
-		capture_note_work(stream, CU_GRAPH_NODE_TYPE_MEM_FREE);
-	return result;
+	if (graph != NULL)
+		return cuGraphAddMemFreeNode(&node, graph, NULL, 0, address);
+	return memory_free(address, stream_resolve(stream));
 }
 
 /* ---- attributes ---- */

@@ -71,6 +71,12 @@ PROGRAMS = [
     ("cupti", "reuse"),
     ("cupti", "early_exit"),
     ("cupti", "fork"),
+    ("strange", "linear_mixed"),
+    ("strange", "streams_of_another_device"),
+    ("strange", "pools_with_live_memory"),
+    ("ends", "contexts_with_live_memory"),
+    ("ends", "the_runtime_s_reset"),
+    ("ends", "graphs_captured"),
 ]
 
 

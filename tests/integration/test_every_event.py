@@ -13,6 +13,7 @@ import sys
 import pytest
 
 import support
+import test_cases
 import traced
 from support import TORCHES, run_case
 
@@ -23,6 +24,7 @@ from test_attribution import TWELVE  # noqa: E402
 
 # What other tests start, with words on the command line or with libraries of their own.
 OF_OTHERS = {"common", "native_names", "recorded_stacks", "oom_scenes", "segments", "adam8bit", "compiled"}
+OF_OTHERS |= {"graph_async"}
 CASES = [path.stem for path in sorted(support.CASES.glob("*.py")) if path.stem not in OF_OTHERS]
 NEWEST_ONLY = {"hf_gpt2_trainer", "resnet50"}  # their libraries are built for this PyTorch
 # Without MEMTRACE_FULL=1: each way of obtaining memory once.
@@ -125,6 +127,24 @@ def test_in_programs_that_train(name, tmp_path):
     check(support.traces_in(tmp_path), log)
 
 
+def check_in_order(ours, theirs):
+    """A launch, or the end of a context, is one event of ours and many changes of the driver's."""
+    for key, values in ours.items():
+        assert missing_from(values, theirs[key]) is None, (key, values, theirs[key])
+        assert values[-1] == theirs[key][-1]
+
+
+@pytest.mark.parametrize("torch", TORCHES)
+def test_where_pytorch_captures_the_driver_s_own_pool(torch, tmp_path):
+    """What a capture obtains is a graph's: there from each launch on, and no figure of PyTorch's pool."""
+    log = tmp_path / "log"
+    run = run_case("graph_async", tmp_path, torch, SIMGPU_LOG=str(log))
+    test_cases.compare_with_account(run)
+    check_in_order(*traced_and_driver(run.traces, log))
+    kinds = {event["what"] for event in support.dump(run.trace)}
+    assert {"graph_alloc", "graph_free", "graph_launch"} <= kinds
+
+
 @pytest.mark.parametrize("steps", [18])
 def test_in_a_mixture_of_every_way(steps, tmp_path):
     log = tmp_path / "log"
@@ -132,7 +152,4 @@ def test_in_a_mixture_of_every_way(steps, tmp_path):
         tmp_path / "out", "mixture", steps, cuda=support.SIMGPU, SIMGPU_LOG=str(log)
     )
     assert run.status == 0, run.stderr
-    ours, theirs = traced_and_driver(run.traces, log)
-    for key, values in ours.items():
-        assert missing_from(values, theirs[key]) is None  # a launch is one event, its nodes many
-        assert values[-1] == theirs[key][-1]
+    check_in_order(*traced_and_driver(run.traces, log))

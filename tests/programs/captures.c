@@ -25,15 +25,15 @@ static void alloc(int is_captured)
 	       .value = (unsigned)is_captured);
 }
 
-static void expect_capture(CUstream of, int begins)
+static void expect_capture(CUstream of, CUgraph graph, int begins)
 {
-	EXPECT(.what = "capture", .stream = of, .name = "begins", .value = (unsigned)begins);
+	EXPECT(.what = "capture", .stream = of, .address = (uintptr_t)graph, .name = "begins", .value = (unsigned)begins);
 }
 
 static void begin(CUstream of, CUstreamCaptureMode mode)
 {
 	CALL(cuStreamBeginCapture_v2(of, mode));
-	expect_capture(of, 1);
+	expect_capture(of, NULL, 1);
 }
 
 /* `code` as the driver must give it; `is_over`: the capture has ended all the same. */
@@ -42,7 +42,7 @@ static void end(CUstream of, CUresult code, int is_over)
 	CUgraph graph;
 	CALL(cuStreamEndCapture(of, &graph) != code);
 	if (is_over)
-		expect_capture(of, 0);
+		expect_capture(of, graph, 0);
 }
 
 static void never_begun(void)
@@ -68,7 +68,7 @@ static void into_a_graph(void)
 	CUgraph graph;
 	CALL(cuGraphCreate(&graph, 0));
 	CALL(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, GLOBAL));
-	expect_capture(stream, 1);
+	expect_capture(stream, NULL, 1);
 	alloc(1);
 	end(stream, CUDA_SUCCESS, 1);
 	alloc(0);
@@ -88,10 +88,10 @@ static void by_the_runtime(void)
 {
 	cudaGraph_t graph;
 	CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-	expect_capture(stream, 1);
+	expect_capture(stream, NULL, 1);
 	alloc(1);
 	CALL(cudaStreamEndCapture(stream, &graph));
-	expect_capture(stream, 0);
+	expect_capture(stream, graph, 0);
 	alloc(0);
 }
 

@@ -422,9 +422,17 @@ void case_cuDeviceTotalMem_v2(void)
 
 /* ---------- stream capture ---------- */
 
-static void expect_capture(uint64_t begins)
+/* `graph`: what came of it; NULL: it begins. */
+static void expect_capture(CUgraph graph)
 {
-	EXPECT(.what = "capture", .stream = stream, .name = "begins", .value = begins);
+	EXPECT(.what = "capture", .stream = stream, .address = (uintptr_t)graph, .name = "begins", .value = !graph);
+}
+
+/* It goes by the stream until it is a graph. */
+static void expect_captured(const char *what, CUdeviceptr pointer, uint64_t bytes)
+{
+	EXPECT(.what = what, .space = "stream", .address = pointer, .bytes = bytes, .name = "graph",
+	       .value = (uintptr_t)stream);
 }
 
 #define CAPTURE(twin)                                                                             \
@@ -433,14 +441,13 @@ static void expect_capture(uint64_t begins)
 		CUdeviceptr pointer;                                                              \
 		CUgraph graph;                                                                    \
 		CALL(call_cuStreamBeginCapture_v2##twin(stream, CU_STREAM_CAPTURE_MODE_RELAXED)); \
-		expect_capture(1);                                                                \
+		expect_capture(NULL);                                                             \
 		CALL(call_cuMemAllocAsync##twin(&pointer, 600, stream));                          \
-		EXPECT(.what = "alloc", .space = "stream", .address = pointer, .bytes = 600,      \
-		       .stream = stream, .name = "capturing", .value = 1);                        \
-		CALL(call_cuStreamEndCapture##twin(stream, &graph));                              \
-		expect_capture(0);                                                                \
+		expect_captured("graph_alloc", pointer, 600);                                     \
 		CALL(call_cuMemFreeAsync##twin(pointer, stream));                                 \
-		expect_stream_free(pointer);                                                      \
+		expect_captured("graph_free", pointer, 0);                                        \
+		CALL(call_cuStreamEndCapture##twin(stream, &graph));                              \
+		expect_capture(graph);                                                            \
 	}                                                                                         \
 	void case_cuStreamEndCapture##twin(void)                                                  \
 	{                                                                                         \
@@ -453,9 +460,9 @@ CAPTURE(_ptsz)
 	static void end_capture##twin(void)                                                          \
 	{                                                                                            \
 		CUgraph graph;                                                                       \
-		expect_capture(1);                                                                   \
+		expect_capture(NULL);                                                                \
 		CALL(call_cuStreamEndCapture##twin(stream, &graph));                                 \
-		expect_capture(0);                                                                   \
+		expect_capture(graph);                                                               \
 	}                                                                                            \
 	void case_cuStreamBeginCapture##twin(void)                                                   \
 	{                                                                                            \

@@ -275,6 +275,72 @@ static void graphs_that_find_no_room(void)
 	MUST(cuGraphLaunch(executable, NULL));
 }
 
+/* ---------- stream-ordered memory in captures ---------- */
+
+static CUgraphExec captured(CUstream stream, unsigned long long flags)
+{
+	CUgraph graph;
+	CUgraphExec executable;
+	MUST(cuStreamEndCapture(stream, &graph));
+	MUST(cuGraphInstantiate(&executable, graph, flags));
+	MUST(cuGraphDestroy(graph));
+	return executable;
+}
+
+/* What is captured is memory from each launch on, if the graph does not free it itself. */
+static void graphs_captured(void)
+{
+	CUstream stream = stream_on(0);
+	CUdeviceptr kept, inside, before = take(MIB);
+	void *by_runtime;
+	CUgraphExec executable;
+	MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	MUST(cuMemAllocAsync(&kept, 3 * MIB, stream));
+	MUST(cuMemAllocAsync(&inside, 5 * MIB, stream));
+	MUST(cudaMallocAsync(&by_runtime, 7 * MIB, stream));
+	MUST(cudaFreeAsync((void *)inside, stream));
+	MUST(!cuMemFreeAsync(before, stream)); /* no graph's memory */
+	executable = captured(stream, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+	take(512);
+	MUST(cuGraphLaunch(executable, stream));
+	MUST(cuGraphLaunch(executable, stream));
+	MUST(cuMemFreeAsync(kept, stream));
+	MUST(cuMemFree(before));
+	MUST(cuGraphLaunch(executable, stream));
+	MUST(cuGraphExecDestroy(executable));
+	MUST(cuMemFree((CUdeviceptr)by_runtime));
+}
+
+/* A second stream is drawn in by an event; one graph is added to, one capture comes to nothing. */
+static void graphs_captured_in_parts(void)
+{
+	CUstream stream = stream_on(0), side = stream_on(0);
+	CUdeviceptr pointer, lost;
+	CUgraph graph;
+	CUgraphNode node;
+	CUgraphExec executable;
+	CUevent event;
+	MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	MUST(cuGraphCreate(&graph, 0));
+	add_alloc(graph, 0, MIB);
+	MUST(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	MUST(cuEventRecord(event, stream));
+	MUST(cuStreamWaitEvent(side, event, 0));
+	MUST(cuMemAllocAsync(&pointer, 3 * MIB, side));
+	MUST(cuEventRecord(event, side));
+	MUST(cuStreamWaitEvent(stream, event, 0));
+	MUST(cuStreamEndCapture(stream, &graph));
+	MUST(cuGraphAddMemFreeNode(&node, graph, NULL, 0, pointer));
+	MUST(cuGraphInstantiate(&executable, graph, 0));
+	MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	MUST(cuMemAllocAsync(&lost, 9 * MIB, stream));
+	MUST(!cuStreamSynchronize(stream));
+	MUST(!cuStreamEndCapture(stream, &graph));
+	MUST(cuMemAllocAsync(&lost, 2 * MIB, stream)); /* no capture's any more */
+	MUST(cuGraphLaunch(executable, stream));
+	MUST(cuMemFreeAsync(lost, stream));
+}
+
 static const struct scene scenes[] = {
 	{"contexts_with_live_memory", contexts_with_live_memory},
 	{"primary_contexts_reset", primary_contexts_reset},
@@ -287,6 +353,8 @@ static const struct scene scenes[] = {
 	{"graphs_that_allocate", graphs_that_allocate},
 	{"graphs_that_free_before", graphs_that_free_before},
 	{"graphs_that_find_no_room", graphs_that_find_no_room},
+	{"graphs_captured", graphs_captured},
+	{"graphs_captured_in_parts", graphs_captured_in_parts},
 	{NULL, NULL},
 };
 

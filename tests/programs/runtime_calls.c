@@ -353,9 +353,17 @@ void case_cudaGetDeviceProperties_v2(void)
 
 /* ---------- stream capture ---------- */
 
-static void expect_capture(uint64_t begins)
+/* `graph`: what came of it; NULL: it begins. */
+static void expect_capture(cudaGraph_t graph)
 {
-	EXPECT(.what = "capture", .stream = stream, .name = "begins", .value = begins);
+	EXPECT(.what = "capture", .stream = stream, .address = (uintptr_t)graph, .name = "begins", .value = !graph);
+}
+
+/* It goes by the stream until it is a graph. */
+static void expect_captured(const char *what, void *pointer, uint64_t bytes)
+{
+	EXPECT(.what = what, .space = "stream", .address = (uintptr_t)pointer, .bytes = bytes, .name = "graph",
+	       .value = (uintptr_t)stream);
 }
 
 #define CAPTURE(twin)                                                                         \
@@ -364,14 +372,13 @@ static void expect_capture(uint64_t begins)
 		void *pointer;                                                                \
 		cudaGraph_t graph;                                                            \
 		CALL(RT(cudaStreamBeginCapture##twin)(stream, cudaStreamCaptureModeRelaxed)); \
-		expect_capture(1);                                                            \
+		expect_capture(NULL);                                                         \
 		CALL(RT(cudaMallocAsync##twin)(&pointer, 600, stream));                       \
-		EXPECT(.what = "alloc", .space = "stream", .address = (uintptr_t)pointer,     \
-		       .bytes = 600, .stream = stream, .name = "capturing", .value = 1);      \
-		CALL(RT(cudaStreamEndCapture##twin)(stream, &graph));                         \
-		expect_capture(0);                                                            \
+		expect_captured("graph_alloc", pointer, 600);                                 \
 		CALL(RT(cudaFreeAsync##twin)(pointer, stream));                               \
-		expect_stream_free(pointer);                                                  \
+		expect_captured("graph_free", pointer, 0);                                    \
+		CALL(RT(cudaStreamEndCapture##twin)(stream, &graph));                         \
+		expect_capture(graph);                                                        \
 	}                                                                                     \
 	void case_cudaStreamEndCapture##twin(void)                                            \
 	{                                                                                     \
@@ -387,9 +394,9 @@ CAPTURE(_ptsz)
 		CALL(HELPER(cudaGraphCreate)(&graph, 0));                                             \
 		CALL(RT(cudaStreamBeginCaptureToGraph##twin)(stream, graph, NULL, NULL, 0,           \
 							     cudaStreamCaptureModeRelaxed));         \
-		expect_capture(1);                                                                   \
+		expect_capture(NULL);                                                                \
 		CALL(RT(cudaStreamEndCapture##twin)(stream, &graph));                                \
-		expect_capture(0);                                                                   \
+		expect_capture(graph);                                                               \
 	}
 CAPTURE_TO_GRAPH()
 CAPTURE_TO_GRAPH(_ptsz)

@@ -24,12 +24,14 @@ static void *next_function(const char *symbol)
 #define NEXT_ARGUMENTS(arguments) (UNWRAP arguments, NULL)
 #define TYPE_AFTER                NEXT_TYPE
 #define TYPE_AROUND               NEXT_TYPE
+#define TYPE_BOTH                 NEXT_TYPE
 #define TYPE_ALWAYS               NEXT_TYPE
 #define TYPE_PROBE                NEXT_TYPE
 #define TYPE_PASS                 NEXT_TYPE
 #define TYPE_ALONE(parameters)    (void)
 #define WITH_AFTER                NEXT_ARGUMENTS
 #define WITH_AROUND               NEXT_ARGUMENTS
+#define WITH_BOTH                 NEXT_ARGUMENTS
 #define WITH_ALWAYS               NEXT_ARGUMENTS
 #define WITH_PROBE                NEXT_ARGUMENTS
 #define WITH_PASS                 NEXT_ARGUMENTS
