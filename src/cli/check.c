@@ -52,8 +52,15 @@ static void print_text(struct text *out, const struct loaded *loaded)
 		text_add_count(out, loaded->facts.given_up);
 		text_add(out, " were given up to keep the file within ");
 		text_add_size(out, loaded->facts.bound_bytes);
-		text_add(out, " (MEMTRACE_MAX_TRACE): all figures are\n  of the whole run, memtrace dump "
-			      "begins after them\n");
+		text_add(out, " (MEMTRACE_MAX_TRACE): ");
+		text_add(out, loaded->has_lost_state ? "figures are\n  of what comes after them\n"
+						     : "all figures are\n  of the whole run, memtrace dump "
+						       "begins after them\n");
+	}
+	if (loaded->facts.bound_bytes && loaded->facts.file_bytes > loaded->facts.bound_bytes) {
+		text_add(out, "  it takes ");
+		text_add_size(out, loaded->facts.file_bytes);
+		text_add(out, ", more than the bound: what is live and the stacks are never given up\n");
 	}
 	summary_add_gaps(out, loaded->model, trace_defs(loaded->trace), &loaded->facts);
 }

@@ -92,20 +92,30 @@ const unsigned char *chunk_load(struct trace *trace, const struct chunk_ref *chu
 	return raw;
 }
 
-static void append(struct trace *trace, struct chunk_list *to, const struct chunk_ref *chunk)
+bool chunk_is_room(const struct trace *trace, const struct chunk_ref *chunk)
+{
+	return chunk->head.kind == MEMTRACE_CHUNK_FREE && checksum_of(&chunk->head, NULL, 0) == chunk->head.checksum &&
+	       trace->header.bound_bytes;
+}
+
+int chunk_list_add(struct chunk_list *to, const struct chunk_ref *chunk)
 {
 	if (to->count == to->capacity) {
 		size_t capacity = to->capacity ? to->capacity * 2 : 64;
 		struct chunk_ref *list = realloc(to->list, capacity * sizeof *list);
-		if (!list) {
-			reader_is_torn(trace, "chunk at %llu: out of memory",
-				       (unsigned long long)chunk->offset);
-			return;
-		}
+		if (!list)
+			return -ENOMEM;
 		to->list = list;
 		to->capacity = capacity;
 	}
 	to->list[to->count++] = *chunk;
+	return 0;
+}
+
+static void append(struct trace *trace, struct chunk_list *to, const struct chunk_ref *chunk)
+{
+	if (chunk_list_add(to, chunk))
+		reader_is_torn(trace, "chunk at %llu: out of memory", (unsigned long long)chunk->offset);
 }
 
 static int compare(const void *a, const void *b)

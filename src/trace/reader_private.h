@@ -108,6 +108,9 @@ void chunks_scan_again(struct trace *);
 /* The raw content of a listed chunk, valid until the next call. NULL: it cannot be unpacked. */
 const unsigned char *chunk_load(struct trace *, const struct chunk_ref *);
 void chunks_release(struct trace *);
+/* Room in a bounded trace: a sound header, whatever lies behind it. */
+bool chunk_is_room(const struct trace *, const struct chunk_ref *);
+int chunk_list_add(struct chunk_list *, const struct chunk_ref *); /* 0 or -ENOMEM */
 
 /* reader_states.c: 0 or -ENOMEM. Finds the checkpoints, and begins with the oldest if events were given up. */
 int states_find(struct trace *);

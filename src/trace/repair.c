@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/reader_private.h"
+#include "trace/repair_bounded.h"
 #include "trace/writer.h"
 
 #define SEARCH_WORDS 8192
@@ -20,6 +20,7 @@ struct work {
 	struct trace *from;
 	struct writer to;
 	struct repair *found;
+	struct chunk_list kept; /* of a bounded trace: they lie in no order, and some are of no use */
 	struct defs *defs; /* NULL: chunks of definitions are taken unseen; else those that fit what came before */
 	uint64_t file_bytes;
 	uint64_t next; /* sequence after those that are in the new file */
@@ -33,6 +34,11 @@ static uint64_t chunk_bytes(const struct memtrace_chunk *head)
 }
 
 /* ---------- chunks ---------- */
+
+static bool is_bounded(const struct work *work)
+{
+	return work->from->header.bound_bytes;
+}
 
 static bool rows_are_good(const struct memtrace_chunk *head, const unsigned char *raw)
 {
@@ -62,7 +68,7 @@ static bool is_good(const struct work *work, const struct chunk_ref *chunk)
 		return raw;
 	if (chunk->head.kind == MEMTRACE_CHUNK_EVENTS)
 		return rows_are_good(&chunk->head, raw);
-	if (chunk->head.kind == MEMTRACE_CHUNK_DEFINITIONS)
+	if (chunk->head.kind == MEMTRACE_CHUNK_DEFINITIONS && !is_bounded(work))
 		return definitions_are_good(work, &chunk->head, raw);
 	return true;
 }
@@ -82,6 +88,31 @@ static int copy_chunk(struct work *work, const struct chunk_ref *chunk)
 	if (head->kind == MEMTRACE_CHUNK_EVENTS && head->version == 1 && head->last_sequence >= work->next)
 		work->next = head->last_sequence + 1;
 	return 0;
+}
+
+static int keep_chunk(struct work *work, const struct chunk_ref *chunk)
+{
+	return chunk->head.version == 1 && chunk->head.kind == MEMTRACE_CHUNK_FREE ?
+		       0 :
+		       chunk_list_add(&work->kept, chunk);
+}
+
+/* What is kept of a bounded trace, in order. */
+static int copy_kept(struct work *work)
+{
+	const struct memtrace_events_window *window = &work->from->window.head;
+	int error = 0;
+	bounded_choose(&work->kept, window->count ? window->first_sequence : work->from->live.consumed);
+	for (size_t i = 0; !error && i < work->kept.count; i++) {
+		const struct chunk_ref *chunk = &work->kept.list[i];
+		const unsigned char *raw = chunk_load(work->from, chunk);
+		bool has_records = chunk->head.kind == MEMTRACE_CHUNK_DEFINITIONS && chunk->head.version == 1;
+		if (raw && (!has_records || definitions_are_good(work, &chunk->head, raw)))
+			error = copy_chunk(work, chunk);
+		if (has_records && chunk->head.first_sequence > work->to.area.definitions_count)
+			work->to.area.definitions_count = chunk->head.first_sequence;
+	}
+	return error;
 }
 
 /* What lies past the end that the header names is no damage. */
@@ -115,19 +146,19 @@ static int copy_chunks(struct work *work)
 	struct chunk_ref chunk = { .offset = find_chunk(work, offset) };
 	for (; chunk.offset < work->file_bytes; chunk.offset = find_chunk(work, chunk.offset)) {
 		file_read(work->from, &chunk.head, sizeof chunk.head, chunk.offset);
-		if (!is_good(work, &chunk)) {
+		if (!chunk_is_room(work->from, &chunk) && !is_good(work, &chunk)) {
 			chunk.offset += 8;
 			continue;
 		}
 		pass_damage(work, offset, chunk.offset);
-		int error = copy_chunk(work, &chunk);
+		int error = is_bounded(work) ? keep_chunk(work, &chunk) : copy_chunk(work, &chunk);
 		if (error)
 			return error;
 		work->in_damage = false;
 		chunk.offset = offset = chunk.offset + chunk_bytes(&chunk.head);
 	}
 	pass_damage(work, offset, UINT64_MAX);
-	return 0;
+	return is_bounded(work) ? copy_kept(work) : 0;
 }
 
 /* ---------- the front ---------- */
@@ -214,6 +245,8 @@ static void carry_identity(struct work *work)
 	text_printf(&producer, "%.*s%s", (int)(sizeof header->producer - sizeof MEMTRACE_REPAIRED),
 		    work->from->header.producer, trace_facts(work->from)->repaired ? "" : MEMTRACE_REPAIRED);
 	text_string(&producer);
+	header->bound_bytes = work->from->header.bound_bytes;
+	work->to.area.bound_bytes = header->bound_bytes ? UINT64_MAX / 2 : 0; /* nothing is given up here */
 }
 
 static int write_all(struct work *work)
@@ -237,6 +270,7 @@ static int write_all(struct work *work)
 static void work_end(struct work *work)
 {
 	defs_release(work->defs);
+	free(work->kept.list);
 	trace_close(work->from);
 	if (work->is_begun) {
 		munmap(work->to.front, work->to.front_bytes);
@@ -280,8 +314,6 @@ static int try_once(const char *path, const char *output, bool is_strict, struct
 	work->file_bytes = fstat(work->from->fd, &about) ? 0 : (uint64_t)about.st_size;
 	if (trace_facts(work->from)->still_running)
 		return -EBUSY;
-	if (trace_facts(work->from)->given_up)
-		return -EOPNOTSUPP;
 	int failed = writer_create(&work->to, output);
 	if (failed)
 		return failed;
@@ -312,12 +344,6 @@ int trace_repair(const char *path, const char *output, struct repair *repair, ch
 	if (failed == -EBUSY) {
 		text_add_escaped(&why, path);
 		text_add(&why, ": the program still runs and writes it; repair it when that has ended");
-		text_string(&why);
-		return -1;
-	}
-	if (failed == -EOPNOTSUPP) {
-		text_add_escaped(&why, path);
-		text_add(&why, ": its oldest events were given up for want of room; such a trace is not repaired");
 		text_string(&why);
 		return -1;
 	}

@@ -25,6 +25,7 @@ WORDS = ("allocations", "frees", "live_bytes", "peak_bytes", "total_bytes")
 MEMORY_BYTES = 32 << 20
 LARGEST_BYTES = 2 << 20  # of one allocation
 FRONT_BYTES = 6 << 20
+NEARLY_FULL_BYTES = BOUND_BYTES - (1 << 20)
 
 
 def figures(report):
@@ -111,11 +112,11 @@ def test_long_run_stays_within_its_bound_and_its_figures_are_exact(
     assert "of the whole run" in support.memtrace("check", trace)
 
 
-def kill_one(folder, chance):
+def kill_one(folder, chance, wanted):
+    """Kills the program some time after its trace has `wanted` bytes."""
     page = folder / "page"
     folder.mkdir()
     process = traced.start(folder, "flood", EVENTS * 100, page, **SETTINGS)
-    wanted = chance.choice((0, FRONT_BYTES, BOUND_BYTES - (1 << 20)))  # early, filling, full
     while not any(trace.stat().st_size >= wanted for trace in support.traces_in(folder)):
         time.sleep(0.01)
     time.sleep(chance.uniform(0, LONGEST_S))  # the moment of the kill, no order
@@ -129,7 +130,8 @@ def test_killed_bounded_trace_has_the_figures_of_all_that_returned(library, tool
     chance = random.Random(5)
     given_up = 0
     for round in range(KILLS):
-        page = kill_one(tmp_path / str(round), chance)
+        wanted = chance.choice((0, FRONT_BYTES, NEARLY_FULL_BYTES))  # early, filling, full
+        page = kill_one(tmp_path / str(round), chance, wanted)
         calls, truth = page_figures(page)
         (trace,) = support.traces_in(page.parent)
         report = support.report(trace)
