@@ -92,7 +92,7 @@ static void find_stretch(struct events *events)
 	for (size_t i = 0; places && i + 1 < events->count; i++) {
 		const struct event *event = &events->all[i];
 		live = live_sizes(live, event);
-		if (event->what != MEMTRACE_BLOCK_ALLOC && event->what != MEMTRACE_BLOCK_FREE)
+		if (event->what <= MEMTRACE_RELEASE)
 			clean_from = i + 1;
 		if (event->what != MEMTRACE_BLOCK_FREE || event->flags & MEMTRACE_AT_EXIT)
 			continue;
