@@ -119,6 +119,7 @@ static void replay(const struct loaded *loaded, const struct model_oom *oom, str
 				  device->untracked_bytes) &&
 		    !whatif->doubts.is_async && !whatif->doubts.conf_unknown)
 			ask(whatif, oom, cure);
+		whatif_end(whatif);
 		free(whatif);
 	}
 	if (sequence)

@@ -80,23 +80,24 @@ static int add_settings(struct whatif *whatif, const char *path, const struct ch
 
 /* Settings are independent of each other: every processor takes the next one. */
 struct shared_work {
+	int (*part)(struct whatif *, size_t setting, uint64_t memory_bytes);
 	struct whatif *whatif;
 	uint64_t memory_bytes;
 	size_t next, done_count;
 	int error;
-	struct progress progress; /* of the main thread */
+	struct progress *progress; /* of the main thread */
 };
 
 static void do_work(struct shared_work *work, bool shows_progress)
 {
 	size_t count = work->whatif->setting_count, at;
 	while ((at = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < count) {
-		int error = whatif_run(work->whatif, at, work->memory_bytes);
+		int error = work->part(work->whatif, at, work->memory_bytes);
 		size_t done = __atomic_add_fetch(&work->done_count, 1, __ATOMIC_RELAXED);
 		if (error)
 			__atomic_store_n(&work->error, error, __ATOMIC_RELAXED);
 		if (shows_progress)
-			progress_update(&work->progress, (double)done / (double)count);
+			progress_update(work->progress, (double)done / (double)count);
 	}
 }
 
@@ -106,23 +107,38 @@ static void *help(void *work)
 	return NULL;
 }
 
-static int replay_all(struct whatif *whatif, const char *path, const struct choice *choice)
+static int share(struct shared_work work)
 {
-	struct shared_work work = {.whatif = whatif, .memory_bytes = choice->memory_bytes};
 	pthread_t helpers[HELPERS_MAX];
-	size_t helper_count = 0, wanted = (size_t)sysconf(_SC_NPROCESSORS_ONLN) - 1;
-	progress_start(&work.progress, path);
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t helper_count = 0, wanted = processors > 1 ? (size_t)processors - 1 : 0;
 	while (helper_count < wanted && helper_count < HELPERS_MAX &&
 	       !pthread_create(&helpers[helper_count], NULL, help, &work))
 		helper_count++;
 	do_work(&work, true);
 	while (helper_count)
 		pthread_join(helpers[--helper_count], NULL);
-	progress_end(&work.progress);
+	return work.error;
+}
+
+static int replay_all(struct whatif *whatif, const char *path, const struct choice *choice)
+{
+	struct progress progress;
+	struct shared_work work = {.part = whatif_replay,
+				   .whatif = whatif,
+				   .memory_bytes = choice->memory_bytes,
+				   .progress = &progress};
+	progress_start(&progress, path);
+	int error = share(work);
+	whatif_find_twins(whatif, choice->memory_bytes);
+	work.part = whatif_search;
+	if (!error)
+		error = share(work);
+	progress_end(&progress);
 	whatif_rank(whatif);
-	if (work.error)
+	if (error)
 		tell("%s: there is no memory for it", path);
-	return work.error ? STATUS_UNREADABLE : STATUS_YES;
+	return error ? STATUS_UNREADABLE : STATUS_YES;
 }
 
 static bool any_fits(const struct whatif *whatif)
@@ -161,6 +177,8 @@ static int compare(struct sequence *sequence, const struct loaded *loaded,
 	if (!whatif || whatif_start(whatif, sequence, trace_defs(loaded->trace),
 				    device->total_bytes, device->untracked_bytes)) {
 		tell("%s: there is no memory for it", path);
+		if (whatif)
+			whatif_end(whatif);
 		free(whatif);
 		return STATUS_UNREADABLE;
 	}
@@ -176,6 +194,7 @@ static int compare(struct sequence *sequence, const struct loaded *loaded,
 		status = replay_all(whatif, path, choice);
 	if (status == STATUS_YES)
 		status = print(whatif, loaded, device->ordinal, choice);
+	whatif_end(whatif);
 	free(whatif);
 	return status;
 }

@@ -31,6 +31,7 @@ struct allocator *allocator_create(const struct allocator_conf *conf,
 	*allocator = (struct allocator){.arena = arena,
 					.conf = *conf,
 					.limits = *limits,
+					.counters.least_refused_bytes = UINT64_MAX,
 					.pools = pools,
 					.pool_count = 2 * class_count,
 					.is_private = is_private};
@@ -61,11 +62,16 @@ bool allocator_failed(const struct allocator *allocator)
 
 /* ---------- the driver ---------- */
 
-bool allocator_has_room(const struct allocator *allocator, uint64_t bytes)
+bool allocator_has_room(struct allocator *allocator, uint64_t bytes)
 {
-	uint64_t used = allocator->counters.reserved_bytes + allocator->outside_bytes;
+	struct allocator_counters *counters = &allocator->counters;
+	uint64_t used = counters->reserved_bytes + allocator->outside_bytes;
 	uint64_t capacity = allocator->limits.capacity_bytes;
-	return capacity == ALLOCATOR_NO_LIMIT || (used <= capacity && bytes <= capacity - used);
+	if (capacity == ALLOCATOR_NO_LIMIT || (used <= capacity && bytes <= capacity - used))
+		return true;
+	if (used + bytes < counters->least_refused_bytes)
+		counters->least_refused_bytes = used + bytes;
+	return false;
 }
 
 static void note_used(struct allocator *allocator)
@@ -126,13 +132,10 @@ static struct piece *obtain_segment(struct allocator *allocator, struct pool *po
 
 static bool is_above_fraction(const struct allocator *allocator, uint64_t bytes)
 {
-	const struct allocator_conf *conf = &allocator->conf;
-	uint64_t total = allocator->limits.total_bytes;
-	if (!(conf->memory_fraction > 0) || !total ||
-	    (conf->full_fraction_is_no_limit && conf->memory_fraction >= 1))
-		return false;
-	return allocator->counters.reserved_bytes + bytes >
-	       (uint64_t)(conf->memory_fraction * (double)total);
+	double total = (double)allocator->limits.total_bytes;
+	return release_has_fraction(allocator) &&
+	       allocator->counters.reserved_bytes + bytes >
+		       (uint64_t)(allocator->conf.memory_fraction * total);
 }
 
 static struct piece *obtain(struct allocator *allocator, struct pool *pool, uint64_t bytes)
@@ -170,26 +173,27 @@ void allocator_merge(struct allocator *allocator, struct pool *pool, struct piec
 
 /* Among expandable pieces one that borders on unmapped space counts as large as it can grow, and so
  * is taken last. */
-static size_t least_reaching(const struct free_list *list, size_t at)
+static struct piece *least_reaching(const struct free_list *list, struct piece *piece)
 {
-	while (at + 1 < list->count && expandable_reach(list->entries[at + 1].piece) <
-					       expandable_reach(list->entries[at].piece))
-		at++;
-	return at;
+	struct piece *next = free_list_after(list, piece);
+	while (next && expandable_reach(next) < expandable_reach(piece)) {
+		piece = next;
+		next = free_list_after(list, piece);
+	}
+	return piece;
 }
 
 static struct piece *find_free(struct allocator *allocator, struct pool *pool, uint64_t bytes)
 {
 	const struct allocator_conf *conf = &allocator->conf;
 	struct free_list *list = &pool->free;
-	size_t at = free_list_find(list, bytes, 0);
+	struct piece *piece = free_list_find(list, bytes);
 	if (release_can_collect(allocator))
 		pool->searches++;
-	if (at == list->count)
+	if (!piece)
 		return NULL;
-	if (list->entries[at].piece->segment->page_bytes)
-		at = least_reaching(list, at);
-	struct piece *piece = list->entries[at].piece;
+	if (piece->segment->page_bytes)
+		piece = least_reaching(list, piece);
 	bool is_oversize = bytes >= conf->max_split_bytes;
 	if (is_oversize ? piece->bytes - bytes >= conf->max_non_split_rounding_bytes
 			: piece->bytes >= conf->max_split_bytes)

@@ -21,6 +21,9 @@ struct allocator_counters {
 	uint64_t reserved_bytes, peak_reserved_bytes;
 	uint64_t allocated_bytes, peak_allocated_bytes;
 	uint64_t peak_used_bytes; /* reserved and outside together */
+	/* The driver's memory that would have granted the smallest refusal, UINT64_MAX: none was refused. In any
+	 * capacity from what was there to below this, nothing would have gone otherwise. */
+	uint64_t least_refused_bytes;
 	uint64_t device_allocs;	  /* PyTorch's num_device_alloc */
 	uint64_t retries;	  /* num_alloc_retries: flushes of the cache for want of memory */
 };

@@ -344,3 +344,40 @@ uint64_t allocator_segment_bytes(const struct allocator_conf *conf, uint64_t blo
 		return conf->large_segment_bytes;
 	return round_up(block_bytes, SEGMENT_UNIT_BYTES);
 }
+
+/* ---------- comparison ---------- */
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void allocator_conf_simplify(struct allocator_conf *conf, uint64_t largest_bytes,
+			     uint64_t used_bytes, uint64_t total_bytes)
+{
+	uint64_t block_bytes = allocator_round(conf, largest_bytes);
+	uint64_t segment_bytes =
+		larger(conf->large_segment_bytes, allocator_segment_bytes(conf, block_bytes));
+	double part = conf->memory_fraction * (conf->gc_threshold > 0 ? conf->gc_threshold : 1);
+	if (!conf->is_expandable && segment_bytes < conf->max_split_bytes)
+		conf->max_split_bytes = ALLOCATOR_NO_LIMIT;
+	if (conf->max_split_bytes == ALLOCATOR_NO_LIMIT)
+		conf->max_non_split_rounding_bytes = LARGE_SEGMENT_BYTES;
+	if (conf->memory_fraction > 0 && used_bytes > (uint64_t)(part * (double)total_bytes))
+		return;
+	conf->gc_threshold = 0;
+	conf->memory_fraction = 0;
+}
+
+bool allocator_conf_is_same(const struct allocator_conf *a, const struct allocator_conf *b)
+{
+	return a->is_expandable == b->is_expandable && a->max_split_bytes == b->max_split_bytes &&
+	       a->max_non_split_rounding_bytes == b->max_non_split_rounding_bytes &&
+	       a->large_segment_bytes == b->large_segment_bytes &&
+	       a->breaks_ties_by_age == b->breaks_ties_by_age &&
+	       a->full_fraction_is_no_limit == b->full_fraction_is_no_limit &&
+	       !(a->gc_threshold < b->gc_threshold) && !(a->gc_threshold > b->gc_threshold) &&
+	       !(a->memory_fraction < b->memory_fraction) &&
+	       !(a->memory_fraction > b->memory_fraction) &&
+	       !memcmp(a->divisions, b->divisions, sizeof a->divisions);
+}

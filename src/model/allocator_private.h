@@ -4,7 +4,7 @@
 
 #include "model/address_space.h"
 #include "model/allocator.h"
-#include "model/pieces.h"
+#include "model/free_list.h"
 
 struct pool { /* the large or the small blocks of a class */
 	struct free_list free;
@@ -29,7 +29,7 @@ struct allocator {
 };
 
 /* allocator.c */
-bool allocator_has_room(const struct allocator *, uint64_t bytes);
+bool allocator_has_room(struct allocator *, uint64_t bytes);
 void allocator_count_taken(struct allocator *, uint64_t bytes); /* one call of the driver */
 struct segment *allocator_segment_create(struct allocator *, struct pool *, uint64_t bytes);
 void allocator_put_free(struct allocator *, struct pool *, struct piece *);
@@ -45,7 +45,11 @@ uint64_t expandable_reach(const struct piece *);
 void expandable_unmap(struct allocator *, struct pool *, struct piece *);
 
 /* allocator_release.c */
-bool release_can_collect(const struct allocator *);
+bool release_has_fraction(const struct allocator *);
+static inline bool release_can_collect(const struct allocator *allocator)
+{
+	return allocator->conf.gc_threshold > 0 && release_has_fraction(allocator);
+}
 void release_collect(struct allocator *); /* garbage_collection_threshold */
 /* Oversize blocks, for a request that max_split_size concerns; false: not enough. */
 bool release_oversize(struct allocator *, struct pool *, uint64_t bytes);

@@ -22,12 +22,11 @@ static bool is_whole_segment(const struct piece *piece)
 
 static void flush_segments(struct allocator *allocator, struct pool *pool)
 {
-	for (size_t i = 0; i < pool->free.count;) {
-		struct piece *piece = pool->free.entries[i].piece;
+	struct piece *next, *piece = free_list_find(&pool->free, 0);
+	for (; piece; piece = next) {
+		next = free_list_after(&pool->free, piece);
 		if (is_whole_segment(piece))
 			release_segment(allocator, pool, piece);
-		else
-			i++;
 	}
 }
 
@@ -40,9 +39,10 @@ static void flush_pages(struct allocator *allocator, struct pool *pool)
 		allocator->failed |= pool->ranges != NULL;
 		return;
 	}
-	for (size_t i = 0; i < pool->free.count; i++)
-		if (pool->free.entries[i].piece->segment->page_bytes)
-			pieces[count++] = pool->free.entries[i].piece;
+	struct piece *piece = free_list_find(&pool->free, 0);
+	for (; piece; piece = free_list_after(&pool->free, piece))
+		if (piece->segment->page_bytes)
+			pieces[count++] = piece;
 	for (size_t i = 0; i < count; i++)
 		expandable_unmap(allocator, pool, pieces[i]);
 	arena_free(allocator->arena, pieces, bytes);
@@ -63,40 +63,37 @@ void release_flush(struct allocator *allocator, const bool *classes)
 
 /* ---------- max_split_size ---------- */
 
-static bool can_release_oversize(const struct free_list *list, size_t at, uint64_t bytes)
+static bool can_release_oversize(const struct piece *piece, uint64_t bytes)
 {
-	return at < list->count && list->entries[at].bytes >= bytes &&
-	       is_whole_segment(list->entries[at].piece);
+	return piece && piece->bytes >= bytes && is_whole_segment(piece);
 }
 
 bool release_oversize(struct allocator *allocator, struct pool *pool, uint64_t bytes)
 {
-	struct free_list *list = &pool->free;
 	uint64_t limit = allocator->conf.max_split_bytes, released = 0;
 	if (limit == ALLOCATOR_NO_LIMIT)
 		return false;
 	uint64_t wanted = bytes < limit ? limit : bytes;
-	size_t at = free_list_find(list, wanted, 0);
-	if (can_release_oversize(list, at, wanted)) {
-		release_segment(allocator, pool, list->entries[at].piece);
+	struct piece *piece = free_list_find(&pool->free, wanted);
+	if (can_release_oversize(piece, wanted)) {
+		release_segment(allocator, pool, piece);
 		return true;
 	}
-	while (released < wanted && can_release_oversize(list, list->count - 1, limit)) {
-		struct piece *largest = list->entries[list->count - 1].piece;
-		released += largest->bytes;
-		release_segment(allocator, pool, largest);
+	while (released < wanted &&
+	       can_release_oversize(piece = free_list_last(&pool->free), limit)) {
+		released += piece->bytes;
+		release_segment(allocator, pool, piece);
 	}
 	return released >= wanted;
 }
 
 /* ---------- garbage collection ---------- */
 
-bool release_can_collect(const struct allocator *allocator)
+bool release_has_fraction(const struct allocator *allocator)
 {
 	const struct allocator_conf *conf = &allocator->conf;
-	bool has_limit = conf->memory_fraction > 0 && allocator->limits.total_bytes &&
-			 !(conf->full_fraction_is_no_limit && conf->memory_fraction >= 1);
-	return conf->gc_threshold > 0 && has_limit;
+	return conf->memory_fraction > 0 && allocator->limits.total_bytes &&
+	       !(conf->full_fraction_is_no_limit && conf->memory_fraction >= 1);
 }
 
 struct collection {
@@ -114,8 +111,8 @@ static void count_collectable(struct allocator *allocator, struct collection *co
 {
 	for (unsigned i = 0; i < allocator->pool_count; i++) {
 		const struct pool *pool = &allocator->pools[i];
-		for (size_t at = 0; !pool->is_small && at < pool->free.count; at++) {
-			const struct piece *piece = pool->free.entries[at].piece;
+		const struct piece *piece = pool->is_small ? NULL : free_list_find(&pool->free, 0);
+		for (; piece; piece = free_list_after(&pool->free, piece)) {
 			if (piece_is_split(piece))
 				continue;
 			collection->age_sum += age_of(pool, piece);
@@ -129,12 +126,11 @@ static bool collect_pool(struct allocator *allocator, struct pool *pool, double 
 			 struct collection *collection)
 {
 	bool found = false;
-	for (size_t at = 0; at < pool->free.count;) {
-		struct piece *piece = pool->free.entries[at].piece;
-		if (!is_whole_segment(piece) || age_of(pool, piece) < age) {
-			at++;
+	struct piece *next, *piece = free_list_find(&pool->free, 0);
+	for (; piece; piece = next) {
+		next = free_list_after(&pool->free, piece);
+		if (!is_whole_segment(piece) || age_of(pool, piece) < age)
 			continue;
-		}
 		found = true;
 		collection->released_bytes += piece->bytes;
 		collection->age_sum -= age_of(pool, piece);

@@ -6,7 +6,7 @@
 
 #include "model/layout_private.h"
 
-#define WORK_MAX   30000000u /* events looked at in all, but two passes are always made */
+#define WORK_MAX   12000000u /* events looked at in all, but two passes are always made */
 #define ROUNDS_MAX 4
 
 struct search {
@@ -15,22 +15,25 @@ struct search {
 	uint16_t *best; /* by region: the class of each segment */
 	uint16_t *trial;
 	size_t least; /* contradictions of `best` */
-	uint64_t work;
+	struct layout_pass pass;
 	const struct allocator_conf *conf;
 	bool failed;
 };
 
-static size_t try_classes(struct search *search, uint16_t *segment_classes)
+/* Contradictions; what is over the limit is not counted on. */
+static size_t try_classes(struct search *search, uint16_t *segment_classes, size_t limit)
 {
-	search->work += search->sequence->op_count;
-	search->failed |= layout_rebuild(search->sequence, search->conf,
-					 search->classes, segment_classes, true) != 0;
+	search->pass.segment_classes = segment_classes;
+	search->pass.is_fixed = true;
+	search->pass.contradictions_max = limit;
+	search->failed |= layout_rebuild(search->sequence, search->conf, search->classes,
+					 &search->pass) != 0;
 	return search->classes->contradictions;
 }
 
 static bool has_time(const struct search *search)
 {
-	return search->work < WORK_MAX && !search->failed;
+	return search->pass.work < WORK_MAX && !search->failed;
 }
 
 static bool are_of_one_stream(const struct search *search, unsigned a, unsigned b)
@@ -49,12 +52,13 @@ static bool move_segment(struct search *search, size_t region)
 {
 	bool is_better = false;
 	unsigned first = search->best[region];
-	for (unsigned other = 0; other < search->classes->count && has_time(search); other++) {
+	for (unsigned other = 0; other < search->classes->count && search->least && has_time(search);
+	     other++) {
 		uint16_t was = search->best[region];
 		if (other == first || !are_of_one_stream(search, first, other))
 			continue;
 		search->best[region] = (uint16_t)other;
-		size_t contradictions = try_classes(search, search->best);
+		size_t contradictions = try_classes(search, search->best, search->least - 1);
 		if (contradictions < search->least) {
 			search->least = contradictions;
 			is_better = true;
@@ -96,7 +100,7 @@ static void merge_class(struct search *search, unsigned from)
 	for (unsigned to = 0; to < from && has_time(search); to++) {
 		if (!are_of_one_stream(search, from, to) || !merge_trial(search, from, to))
 			continue;
-		size_t contradictions = try_classes(search, search->trial);
+		size_t contradictions = try_classes(search, search->trial, search->least);
 		if (contradictions > search->least)
 			continue;
 		search->least = contradictions;
@@ -116,14 +120,16 @@ static void mark_captures(struct classes *classes)
 static int search_classes(struct search *search)
 {
 	memset(search->best, 0xff, search->sequence->region_count * sizeof *search->best);
-	search->failed = layout_rebuild(search->sequence, search->conf,
-					search->classes, search->best, false) != 0;
-	search->least = try_classes(search, search->best);
+	search->pass.segment_classes = search->best;
+	search->pass.contradictions_max = SIZE_MAX;
+	search->failed = layout_rebuild(search->sequence, search->conf, search->classes,
+					&search->pass) != 0;
+	search->least = try_classes(search, search->best, SIZE_MAX);
 	move_segments(search);
 	for (unsigned from = search->classes->count; from-- > 1;)
 		merge_class(search, from);
 	memset(search->classes->is_private, 0, sizeof search->classes->is_private);
-	try_classes(search, search->best);
+	try_classes(search, search->best, SIZE_MAX);
 	mark_captures(search->classes);
 	return search->failed ? -ENOMEM : 0;
 }

@@ -55,11 +55,11 @@ static bool has_better_hole(struct layout *layout, unsigned class_index, bool is
 			    uint64_t bytes, uint64_t hole_bytes, uint64_t rank)
 {
 	const struct free_list *list = list_of(layout, class_index, is_small);
-	size_t at = free_list_find(list, bytes, 0);
-	if (at == list->count)
+	const struct piece *best = free_list_find(list, bytes);
+	if (!best)
 		return false;
-	const struct free_entry *best = &list->entries[at];
-	return best->bytes < hole_bytes || (best->bytes == hole_bytes && best->rank < rank);
+	return best->bytes < hole_bytes ||
+	       (best->bytes == hole_bytes && free_list_rank(list, best) < rank);
 }
 
 unsigned layout_new_class(struct layout *layout, uint64_t stream)
@@ -329,7 +329,7 @@ static void note_op(struct layout *layout, size_t at)
 }
 
 int layout_rebuild(struct sequence *sequence, const struct allocator_conf *conf,
-		   struct classes *classes, uint16_t *segment_classes, bool is_fixed)
+		   struct classes *classes, struct layout_pass *pass)
 {
 	struct arena *arena = arena_create();
 	struct layout *layout = arena ? arena_alloc(arena, sizeof *layout) : NULL;
@@ -347,15 +347,17 @@ int layout_rebuild(struct sequence *sequence, const struct allocator_conf *conf,
 	layout->sequence = sequence;
 	layout->arena = arena;
 	layout->classes = classes;
-	layout->segment_classes = segment_classes;
-	layout->is_fixed = is_fixed;
+	layout->segment_classes = pass->segment_classes;
+	layout->is_fixed = pass->is_fixed;
 	layout->releases_all =
 		!(conf->gc_threshold > 0) && conf->max_split_bytes == ALLOCATOR_NO_LIMIT;
 	for (unsigned i = 0; i < CLASSES_MAX * 2; i++)
 		layout->lists[i].breaks_ties_by_age = conf->breaks_ties_by_age;
 	classes->contradictions = classes->unplaced = classes->ambiguous = 0;
-	for (size_t i = 0; i < sequence->op_count; i++)
-		note_op(layout, i);
+	size_t at = 0;
+	while (at < sequence->op_count && classes->contradictions <= pass->contradictions_max)
+		note_op(layout, at++);
+	pass->work += at;
 	bool failed = layout->failed;
 	arena_release(arena);
 	return failed ? -ENOMEM : 0;

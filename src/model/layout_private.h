@@ -3,7 +3,7 @@
 #define MT_MODEL_LAYOUT_PRIVATE_H
 
 #include "model/layout.h"
-#include "model/pieces.h"
+#include "model/free_list.h"
 
 #define NO_CLASS UINT16_MAX
 #define SMALL_BYTES	   (1ull << 20)
@@ -26,10 +26,16 @@ struct layout {
 	bool is_fixed, failed;
 };
 
-/* One pass over the sequence. `segment_classes`, by region, NO_CLASS unknown: with `is_fixed` it is held to, else it
- * is found and written. 0 or -ENOMEM. */
+struct layout_pass {
+	uint16_t *segment_classes; /* by region, NO_CLASS unknown */
+	bool is_fixed;		   /* they are held to, else they are found and written */
+	size_t contradictions_max; /* with more the pass ends early */
+	uint64_t work;		   /* grows by the ops looked at */
+};
+
+/* One pass over the sequence. 0 or -ENOMEM. */
 int layout_rebuild(struct sequence *, const struct allocator_conf *, struct classes *,
-		   uint16_t *segment_classes, bool is_fixed);
+		   struct layout_pass *);
 
 /* layout.c */
 unsigned layout_new_class(struct layout *, uint64_t stream);

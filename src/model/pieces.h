@@ -1,5 +1,5 @@
-/* Segments cut into pieces, and sorted lists of free pieces: what the allocator's model and the
- * mirror of a recorded layout have in common. */
+/* Segments cut into pieces: what the allocator's model and the mirror of a recorded layout have in
+ * common. */
 #ifndef MT_MODEL_PIECES_H
 #define MT_MODEL_PIECES_H
 
@@ -31,24 +31,6 @@ struct segment {
 	unsigned class_index;
 	bool is_small, is_known;
 };
-
-struct free_entry {
-	uint64_t bytes, rank;
-	struct piece *piece;
-};
-
-/* Free pieces by size, then by what decides between equals. */
-struct free_list {
-	struct free_entry *entries;
-	size_t count, capacity;
-	bool breaks_ties_by_age;
-};
-
-uint64_t free_list_rank(const struct free_list *, const struct piece *);
-/* The first entry of at least this size and, in it, this rank; `count` when there is none. */
-size_t free_list_find(const struct free_list *, uint64_t bytes, uint64_t rank);
-bool free_list_add(struct free_list *, struct arena *, struct piece *); /* false: out of memory */
-void free_list_remove(struct free_list *, struct piece *);
 
 static inline bool piece_is_split(const struct piece *piece)
 {

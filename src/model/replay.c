@@ -1,112 +1,64 @@
-/* Feeds a sequence to the allocator's model. Owns what of the recorded run is repeated (blocks, the
- * program's empty_cache, memory of others) and what is not (retries: they follow from the limits).
- * What comes after the first OOM is "as if it had fitted". */
+/* Feeds a script to the allocator's model. Owns what an OOM means: what comes after the first is "as if
+ * it had fitted"; and the search for the least memory. Must never change the script. */
 #include "model/replay.h"
 
 #include <errno.h>
 
 #define NEED_UNIT_BYTES (2ull << 20)
+#define NEED_PART	4 /* a trial that fails ends early and so is cheap: most trials are low */
 
 struct replay {
-	const struct sequence *sequence;
-	const struct classes *classes;
-	const struct defs *defs;
+	const struct script *script;
 	const struct replay_choice *choice;
 	struct replay_result *result;
 	struct allocator *allocator;
 	struct allocator_conf conf;
-	struct piece **lives;
-	bool is_refused; /* the driver refused: the release that follows is PyTorch's retry */
+	struct piece **slots;
 	bool is_over;
 };
 
-static void note_oom(struct replay *replay, const struct op *op)
+static void note_oom(struct replay *replay, const struct act *act)
 {
 	struct replay_result *result = replay->result;
 	replay->is_over |= replay->choice->stops_at_oom;
 	if (result->ooms++)
 		return;
 	result->oom_step = result->steps;
-	result->oom_sequence = op->sequence;
-	result->oom_bytes = op->bytes;
+	result->oom_sequence = replay->script->sequences[act - replay->script->acts];
+	result->oom_bytes = act->bytes;
 }
 
-static uint64_t request_of(const struct op *op)
+static struct piece *alloc_too_much(struct replay *replay, const struct act *act)
 {
-	return op->asked_bytes ? op->asked_bytes : op->bytes;
+	if (allocator_failed(replay->allocator))
+		return NULL;
+	note_oom(replay, act);
+	return replay->is_over ? NULL
+			       : allocator_alloc_unlimited(replay->allocator, act->class_index,
+							   act->bytes);
 }
 
-static void alloc_block(struct replay *replay, const struct op *op)
+static void alloc_block(struct replay *replay, const struct act *act)
 {
-	uint64_t bytes = request_of(op);
-	struct piece *piece = allocator_alloc(replay->allocator, op->class_index, bytes);
-	replay->is_refused = false;
-	if (!piece && !allocator_failed(replay->allocator)) {
-		note_oom(replay, op);
-		if (!replay->is_over)
-			piece = allocator_alloc_unlimited(replay->allocator, op->class_index, bytes);
-	}
-	replay->lives[op->index] = piece;
+	struct piece *piece = allocator_alloc(replay->allocator, act->class_index, act->bytes);
+	replay->slots[act->slot] = piece ? piece : alloc_too_much(replay, act);
 }
 
-static void free_block(struct replay *replay, const struct op *op)
+static void free_block(struct replay *replay, const struct act *act)
 {
-	if (replay->lives[op->index])
-		allocator_free(replay->allocator, replay->lives[op->index]);
-	replay->lives[op->index] = NULL;
+	if (replay->slots[act->slot])
+		allocator_free(replay->allocator, replay->slots[act->slot]);
+	replay->slots[act->slot] = NULL;
 }
 
 /* The recorded run gave up here. */
-static void try_failed_request(struct replay *replay, const struct op *op)
+static void try_failed_request(struct replay *replay, const struct act *act)
 {
-	struct piece *piece = allocator_alloc(replay->allocator, op->class_index, op->bytes);
-	replay->is_refused = false;
+	struct piece *piece = allocator_alloc(replay->allocator, act->class_index, act->bytes);
 	if (piece)
 		allocator_free(replay->allocator, piece);
 	else if (!allocator_failed(replay->allocator))
-		note_oom(replay, op);
-}
-
-/* A run of releases that no refusal explains is the program's empty_cache(), or the end of a pool: then the classes
- * that it touched give back what they have. */
-static void release_as_recorded(struct replay *replay, size_t at)
-{
-	const struct sequence *sequence = replay->sequence;
-	const struct op *ops = sequence->ops;
-	bool classes[CLASSES_MAX] = {false};
-	bool is_of_all = ops[at].kind == OP_UNMAP || ops[at].is_emptied;
-	bool may_be_emptied = is_of_all || !sequence->defs;
-	if (may_be_emptied && replay->choice->empties_each_step)
-		return;
-	for (; !is_of_all && at < sequence->op_count && ops[at].kind == OP_GIVE_BACK; at++)
-		if (ops[at].class_index != UINT16_MAX)
-			classes[ops[at].class_index] = true;
-	allocator_release_cached(replay->allocator, is_of_all ? NULL : classes);
-}
-
-static bool continues_release(const struct sequence *sequence, size_t at)
-{
-	return at && (sequence->ops[at - 1].kind == OP_GIVE_BACK ||
-		      sequence->ops[at - 1].kind == OP_UNMAP);
-}
-
-static void give_back(struct replay *replay, size_t at)
-{
-	const struct op *op = &replay->sequence->ops[at];
-	uint8_t kind = replay->sequence->regions[op->region].kind;
-	bool is_torch = sequence_is_torch(replay->sequence, op->region);
-	if (kind != REGION_RANGE && !is_torch)
-		allocator_give_outside(replay->allocator, op->bytes);
-	else if ((kind == REGION_SEGMENT || op->kind == OP_UNMAP) && is_torch &&
-		 !replay->is_refused && !continues_release(replay->sequence, at))
-		release_as_recorded(replay, at);
-}
-
-static void obtain(struct replay *replay, const struct op *op)
-{
-	bool is_range = replay->sequence->regions[op->region].kind == REGION_RANGE;
-	if (!is_range && !sequence_is_torch(replay->sequence, op->region))
-		allocator_take_outside(replay->allocator, op->bytes);
+		note_oom(replay, act);
 }
 
 static void end_step(struct replay *replay)
@@ -116,71 +68,70 @@ static void end_step(struct replay *replay)
 		allocator_release_cached(replay->allocator, NULL);
 }
 
-static void change_settings(struct replay *replay, const struct op *op)
+static void change_settings(struct replay *replay, const struct act *act)
 {
 	char buffer[64];
 	struct text reason;
-	if (!replay->choice->keeps_settings || !replay->defs)
+	const struct defs *changes = replay->choice->changes;
+	if (!changes)
 		return;
 	text_init_fixed(&reason, buffer, sizeof buffer);
-	allocator_conf_parse(&replay->conf, defs_string(replay->defs, op->index), &reason);
+	allocator_conf_parse(&replay->conf, defs_string(changes, act->slot), &reason);
 	allocator_change_conf(replay->allocator, &replay->conf);
 }
 
-static void replay_op(struct replay *replay, size_t at)
+static void perform(struct replay *replay, const struct act *act)
 {
-	const struct op *op = &replay->sequence->ops[at];
-	switch (op->kind) {
-	case OP_ALLOC:
-		alloc_block(replay, op);
+	switch (act->kind) {
+	case ACT_ALLOC:
+		alloc_block(replay, act);
 		break;
-	case OP_FREE:
-		free_block(replay, op);
+	case ACT_FREE:
+		free_block(replay, act);
 		break;
-	case OP_OOM:
-		try_failed_request(replay, op);
+	case ACT_TRY:
+		try_failed_request(replay, act);
 		break;
-	case OP_OBTAIN:
-		obtain(replay, op);
+	case ACT_TAKE:
+		allocator_take_outside(replay->allocator, act->bytes);
 		break;
-	case OP_GIVE_BACK:
-	case OP_UNMAP:
-		give_back(replay, at);
+	case ACT_GIVE:
+		allocator_give_outside(replay->allocator, act->bytes);
 		break;
-	case OP_REFUSED:
-		replay->is_refused = true;
+	case ACT_EMPTY:
+		if (!replay->choice->empties_each_step)
+			allocator_release_cached(replay->allocator, NULL);
 		break;
-	case OP_STEP:
+	case ACT_RELEASE:
+		allocator_release_cached(replay->allocator, replay->script->releases[act->slot]);
+		break;
+	case ACT_STEP:
 		end_step(replay);
 		break;
-	case OP_SETTINGS:
-		change_settings(replay, op);
+	case ACT_SETTINGS:
+		change_settings(replay, act);
 		break;
 	default:
 		break;
 	}
 }
 
-int replay_run(const struct sequence *sequence, const struct classes *classes,
-	       const struct defs *defs, const struct replay_choice *choice,
+int replay_run(const struct script *script, const struct replay_choice *choice,
 	       struct replay_result *result)
 {
 	struct arena *arena = arena_create();
-	struct replay replay = {.sequence = sequence,
-				.classes = classes,
-				.defs = defs,
-				.choice = choice,
-				.result = result,
-				.conf = choice->conf};
+	struct replay replay = {
+		.script = script, .choice = choice, .result = result, .conf = choice->conf};
 	*result = (struct replay_result){0};
 	if (arena)
-		replay.lives =
-			arena_alloc(arena, ((size_t)sequence->life_count + 1) * sizeof *replay.lives);
-	if (replay.lives)
-		replay.allocator = allocator_create(&choice->conf, &choice->limits, classes->count,
-						    classes->is_private);
-	for (size_t i = 0; replay.allocator && i < sequence->op_count && !replay.is_over; i++)
-		replay_op(&replay, i);
+		replay.slots =
+			arena_alloc(arena, ((size_t)script->slot_count + 1) * sizeof *replay.slots);
+	if (replay.slots)
+		replay.allocator = allocator_create(&choice->conf, &choice->limits,
+						    script->classes->count,
+						    script->classes->is_private);
+	for (size_t i = 0; replay.allocator && i < script->act_count && !replay.is_over; i++)
+		perform(&replay, &script->acts[i]);
 	bool failed = !replay.allocator || allocator_failed(replay.allocator);
 	if (replay.allocator) {
 		result->counters = *allocator_counters(replay.allocator);
@@ -191,24 +142,31 @@ int replay_run(const struct sequence *sequence, const struct classes *classes,
 	return failed ? -ENOMEM : 0;
 }
 
-int replay_find_need(const struct sequence *sequence, const struct classes *classes,
-		     const struct defs *defs, const struct replay_choice *choice,
+static uint64_t units_of(uint64_t bytes)
+{
+	return bytes / NEED_UNIT_BYTES + (bytes % NEED_UNIT_BYTES != 0);
+}
+
+/* A trial tells of more than its own capacity: it would have gone the same way in all the memory from what it
+ * used up to what would have granted the least of what was refused. */
+int replay_find_need(const struct script *script, const struct replay_choice *choice,
 		     const struct replay_result *unlimited, uint64_t *need_bytes)
 {
 	struct replay_choice trial = *choice;
 	struct replay_result result;
-	uint64_t low = unlimited->counters.peak_allocated_bytes / NEED_UNIT_BYTES;
-	uint64_t high = unlimited->counters.peak_used_bytes / NEED_UNIT_BYTES + 1;
+	uint64_t low = units_of(unlimited->counters.peak_allocated_bytes);
+	uint64_t high = units_of(unlimited->counters.peak_used_bytes);
 	trial.stops_at_oom = true;
 	while (low < high) {
-		uint64_t middle = (low + high) / 2;
+		uint64_t middle = low + (high - low) / NEED_PART;
 		trial.limits.capacity_bytes = middle * NEED_UNIT_BYTES;
-		if (replay_run(sequence, classes, defs, &trial, &result))
+		if (replay_run(script, &trial, &result))
 			return -ENOMEM;
-		if (result.ooms)
-			low = middle + 1;
+		uint64_t next = units_of(result.counters.least_refused_bytes);
+		if (!result.ooms)
+			high = units_of(result.counters.peak_used_bytes);
 		else
-			high = middle;
+			low = next > high ? high : next > middle ? next : middle + 1;
 	}
 	*need_bytes = high * NEED_UNIT_BYTES;
 	return 0;

@@ -3,13 +3,14 @@
 #define MT_MODEL_REPLAY_H
 
 #include "model/allocator.h"
-#include "model/layout.h"
+#include "model/script.h"
 #include "trace/defs.h"
 
 struct replay_choice {
 	struct allocator_conf conf;
 	struct allocator_limits limits;
-	bool keeps_settings;   /* changes of the settings while the program ran apply too: the identity */
+	/* The texts of settings that the program changed while it ran: those changes apply too (the identity). NULL: not. */
+	const struct defs *changes;
 	bool empties_each_step; /* empty_cache() after every step, and not where it was recorded */
 	bool stops_at_oom;
 };
@@ -23,15 +24,12 @@ struct replay_result {
 	uint64_t steps;
 };
 
-/* `defs` has the texts of settings that changed; NULL: none did. After an OOM the replay goes on as if it had fitted.
- * 0 or -ENOMEM. */
-int replay_run(const struct sequence *, const struct classes *, const struct defs *defs,
-	       const struct replay_choice *, struct replay_result *);
+/* After an OOM the replay goes on as if it had fitted. 0 or -ENOMEM. May be called by several threads with one script. */
+int replay_run(const struct script *, const struct replay_choice *, struct replay_result *);
 
-/* The least device memory in which nothing fails, in steps of 2 MiB, found by halving: about, because more
- * memory can make a run fail that less did not. `result` is of the run without limit. 0 or -ENOMEM. */
-int replay_find_need(const struct sequence *, const struct classes *, const struct defs *,
-		     const struct replay_choice *, const struct replay_result *,
-		     uint64_t *need_bytes);
+/* The least device memory in which nothing fails, in steps of 2 MiB: it fits, and with one step less it does not. About,
+ * because more memory can make a run fail that less did not. `result` is of the run without limit. 0 or -ENOMEM. */
+int replay_find_need(const struct script *, const struct replay_choice *,
+		     const struct replay_result *, uint64_t *need_bytes);
 
 #endif

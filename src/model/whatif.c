@@ -80,14 +80,21 @@ int whatif_start(struct whatif *whatif, struct sequence *sequence, const struct 
 	int error = layout_classify(sequence, &whatif->recorded_conf, &whatif->classes);
 	classify_releases(sequence);
 	note_doubts(whatif);
-	if (error || sequence->failed)
+	if (!error && !sequence->failed)
+		whatif->script = script_create(sequence, &whatif->classes);
+	if (!whatif->script)
 		return -ENOMEM;
-	struct replay_choice choice = {.conf = whatif->recorded_conf,
-				       .limits = whatif->limits,
-				       .keeps_settings = true};
+	struct replay_choice choice = {
+		.conf = whatif->recorded_conf, .limits = whatif->limits, .changes = defs};
 	if (sequence->counts.ooms && total_bytes > other_bytes)
 		choice.limits.capacity_bytes = total_bytes - other_bytes;
-	return replay_run(sequence, &whatif->classes, defs, &choice, &whatif->identity);
+	return replay_run(whatif->script, &choice, &whatif->identity);
+}
+
+void whatif_end(struct whatif *whatif)
+{
+	script_release(whatif->script);
+	whatif->script = NULL;
 }
 
 double whatif_error(const struct whatif *whatif)
@@ -175,34 +182,70 @@ void whatif_add_useful(struct whatif *whatif)
 		whatif_add(whatif, useful[i].conf, useful[i].empties_each_step, &reason);
 }
 
+/* ---------- replays ---------- */
+
 static struct replay_choice choice_of(const struct whatif *whatif,
-				      const struct whatif_setting *setting)
+				      const struct whatif_setting *setting, uint64_t total_bytes)
 {
-	return (struct replay_choice){.conf = conf_of(whatif, setting->conf),
-				      .limits = whatif->limits,
-				      .keeps_settings = setting->is_recorded,
-				      .empties_each_step = setting->empties_each_step};
+	bool has_changes = setting->is_recorded && whatif->script->has_changes;
+	struct replay_choice choice = {.conf = conf_of(whatif, setting->conf),
+				       .limits = whatif->limits,
+				       .changes = has_changes ? whatif->defs : NULL,
+				       .empties_each_step = setting->empties_each_step};
+	if (total_bytes)
+		choice.limits.total_bytes = total_bytes;
+	return choice;
 }
 
-int whatif_run(struct whatif *whatif, size_t index, uint64_t memory_bytes)
+int whatif_replay(struct whatif *whatif, size_t index, uint64_t memory_bytes)
 {
 	struct whatif_setting *setting = &whatif->settings[index];
-	struct replay_choice choice = choice_of(whatif, setting);
-	struct replay_result unlimited;
-	if (memory_bytes)
-		choice.limits.total_bytes = memory_bytes;
-	int error = replay_run(whatif->sequence, &whatif->classes, whatif->defs, &choice, &unlimited);
-	if (!error)
-		error = replay_find_need(whatif->sequence, &whatif->classes, whatif->defs, &choice,
-					 &unlimited, &setting->need_bytes);
-	setting->result = unlimited;
+	struct replay_choice choice = choice_of(whatif, setting, memory_bytes);
+	return replay_run(whatif->script, &choice, &setting->result);
+}
+
+static struct replay_choice effect_of(const struct whatif *whatif,
+				      const struct whatif_setting *setting, uint64_t memory_bytes)
+{
+	struct replay_choice choice = choice_of(whatif, setting, memory_bytes);
+	if (!choice.changes)
+		allocator_conf_simplify(&choice.conf, whatif->script->largest_bytes,
+					setting->result.counters.peak_used_bytes,
+					choice.limits.total_bytes);
+	return choice;
+}
+
+void whatif_find_twins(struct whatif *whatif, uint64_t memory_bytes)
+{
+	for (size_t i = 0; i < whatif->setting_count; i++) {
+		struct replay_choice own = effect_of(whatif, &whatif->settings[i], memory_bytes);
+		size_t twin = 0;
+		for (; twin < i; twin++) {
+			struct replay_choice other =
+				effect_of(whatif, &whatif->settings[twin], memory_bytes);
+			if (own.changes == other.changes &&
+			    own.empties_each_step == other.empties_each_step &&
+			    allocator_conf_is_same(&own.conf, &other.conf))
+				break;
+		}
+		whatif->settings[i].twin = twin;
+	}
+}
+
+int whatif_search(struct whatif *whatif, size_t index, uint64_t memory_bytes)
+{
+	struct whatif_setting *setting = &whatif->settings[index];
+	struct replay_choice choice = choice_of(whatif, setting, memory_bytes);
+	if (setting->twin != index)
+		return 0;
+	int error = replay_find_need(whatif->script, &choice, &setting->result,
+				     &setting->need_bytes);
 	if (error || !memory_bytes)
 		return error;
 	choice.stops_at_oom = true;
 	choice.limits.capacity_bytes =
 		memory_bytes > whatif->other_bytes ? memory_bytes - whatif->other_bytes : 0;
-	return replay_run(whatif->sequence, &whatif->classes, whatif->defs, &choice,
-			  &setting->result);
+	return replay_run(whatif->script, &choice, &setting->result);
 }
 
 static int by_need(const void *a, const void *b)
@@ -221,6 +264,11 @@ static int by_need(const void *a, const void *b)
 
 void whatif_rank(struct whatif *whatif)
 {
+	for (size_t i = 0; i < whatif->setting_count; i++) {
+		struct whatif_setting *setting = &whatif->settings[i];
+		setting->need_bytes = whatif->settings[setting->twin].need_bytes;
+		setting->result = whatif->settings[setting->twin].result;
+	}
 	qsort(whatif->settings, whatif->setting_count, sizeof *whatif->settings, by_need);
 }
 
@@ -238,11 +286,10 @@ int whatif_settings_that_fit(struct whatif *whatif, uint64_t sequence, uint64_t 
 	whatif_add_useful(whatif);
 	for (size_t i = 0; i < whatif->setting_count; i++) {
 		struct whatif_setting *setting = &whatif->settings[i];
-		struct replay_choice choice = choice_of(whatif, setting);
+		struct replay_choice choice = choice_of(whatif, setting, 0);
 		choice.limits.capacity_bytes = capacity_bytes;
 		choice.stops_at_oom = true;
-		if (replay_run(whatif->sequence, &whatif->classes, whatif->defs, &choice,
-			       &setting->result))
+		if (replay_run(whatif->script, &choice, &setting->result))
 			return -ENOMEM;
 		if (!setting->is_recorded && gets_past(&setting->result, sequence)) {
 			if (count < count_max)

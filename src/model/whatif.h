@@ -14,6 +14,7 @@ struct whatif_setting {
 	bool is_recorded; /* what the run itself had */
 	struct replay_result result;
 	uint64_t need_bytes; /* device memory beside the CUDA context, about */
+	size_t twin; /* the first setting with the same effect, often this one */
 };
 
 /* Why the answer is no more than a hint. */
@@ -31,6 +32,7 @@ struct whatif {
 	struct sequence *sequence;
 	const struct defs *defs;
 	struct classes classes;
+	struct script *script;
 	struct allocator_version version;
 	struct allocator_conf recorded_conf;
 	char recorded_text[WHATIF_NAME_BYTES];
@@ -43,16 +45,21 @@ struct whatif {
 };
 
 /* The caller keeps `sequence` (finished) and `defs`. `total_bytes` of the recorded device, 0 unknown; `other_bytes` of
- * it that PyTorch could not have. Replays the identity. 0 or -ENOMEM. */
+ * it that PyTorch could not have. Replays the identity. 0 or -ENOMEM; whatif_end() either way. */
 int whatif_start(struct whatif *, struct sequence *, const struct defs *, uint64_t total_bytes,
 		 uint64_t other_bytes);
+void whatif_end(struct whatif *);
 
 /* Adds a setting: 0; -EINVAL: `reason` says what is wrong with it; -ENOSPC: too many. */
 int whatif_add(struct whatif *, const char *conf, bool empties_each_step, struct text *reason);
 void whatif_add_useful(struct whatif *); /* those worth trying, first the recorded one */
 
-/* In a device of `memory_bytes` (0: no limit) replays one setting, and looks for its need. 0 or -ENOMEM. */
-int whatif_run(struct whatif *, size_t setting, uint64_t memory_bytes);
+/* Three parts, for a device of `memory_bytes` (0: no limit). The first and the third, a call a setting, can be done by several
+ * threads: every setting is replayed without limit; those with the same effect are found; of the others the need is
+ * searched for, and what happens in the device. 0 or -ENOMEM. */
+int whatif_replay(struct whatif *, size_t setting, uint64_t memory_bytes);
+void whatif_find_twins(struct whatif *, uint64_t memory_bytes);
+int whatif_search(struct whatif *, size_t setting, uint64_t memory_bytes);
 void whatif_rank(struct whatif *); /* by need, then by peak reserved */
 
 /* How much the identity is off: of peak reserved, as a part of the recorded. */
