@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -105,6 +106,21 @@ struct model *load_begin(struct loaded *loaded)
 	return model ? model : model_create(trace_defs(loaded->trace));
 }
 
+/* What there is no memory for is not noted: those who ask then find fewer steps. */
+static void note_step_end(struct model_step_observer *observer, uint64_t sequence)
+{
+	struct load_steps *steps = (struct load_steps *)observer; /* its first member */
+	size_t wanted = steps->capacity ? steps->capacity * 2 : 64;
+	if (steps->count == steps->capacity) {
+		uint64_t *grown = realloc(steps->sequences, wanted * sizeof *grown);
+		if (!grown)
+			return;
+		steps->sequences = grown;
+		steps->capacity = wanted;
+	}
+	steps->sequences[steps->count++] = sequence;
+}
+
 int load_replay(struct loaded *loaded)
 {
 	struct progress progress;
@@ -116,6 +132,8 @@ int load_replay(struct loaded *loaded)
 	}
 	if (loaded->observer)
 		model_observe(loaded->model, loaded->observer);
+	loaded->steps.observer.ended = note_step_end;
+	model_observe_steps(loaded->model, &loaded->steps.observer);
 	progress_start(&progress, loaded->facts.trace_path);
 	/* A model that fails says so itself: reading goes on, so that the facts are complete. */
 	for (uint64_t count = 0; trace_next(loaded->trace, &event); count++) {
@@ -124,6 +142,7 @@ int load_replay(struct loaded *loaded)
 			progress_update(&progress, trace_progress(loaded->trace));
 	}
 	model_finish(loaded->model);
+	model_observe_steps(loaded->model, NULL);
 	progress_end(&progress);
 	load_refresh_facts(loaded);
 	return STATUS_YES;
@@ -146,6 +165,7 @@ void load_close(struct loaded *loaded)
 		model_release(loaded->model);
 	if (loaded->trace)
 		trace_close(loaded->trace);
+	free(loaded->steps.sequences);
 	*loaded = (struct loaded){0};
 }
 

@@ -7,12 +7,19 @@
 #include "report/facts.h"
 #include "trace/reader.h"
 
+struct load_steps { /* events before which a training step ended */
+	struct model_step_observer observer;
+	uint64_t *sequences;
+	size_t count, capacity;
+};
+
 struct loaded {
 	struct trace *trace;
 	struct model *model; /* NULL until load_replay() */
 	struct summary_facts facts;
 	bool has_lost_state; /* events were given up, and no state tells what they were */
 	struct model_observer *observer; /* NULL, or set before load_replay() */
+	struct load_steps steps;	 /* after load_replay(): those that it saw */
 };
 
 /* STATUS_YES, or STATUS_UNREADABLE: then the reason was said and nothing needs to be closed. */

@@ -4,8 +4,9 @@
 
 #include "cli/output.h"
 
-static struct sequence *read_events(struct sequence *sequence, const char *path)
+static struct sequence *read_events(struct sequence *sequence, const struct loaded *loaded)
 {
+	const char *path = loaded->facts.trace_path;
 	struct loaded again;
 	struct event event;
 	int status = load_open(&again, path);
@@ -13,7 +14,7 @@ static struct sequence *read_events(struct sequence *sequence, const char *path)
 		sequence_add(sequence, &event);
 	if (!status)
 		load_close(&again);
-	if (!status && !sequence_finish(sequence))
+	if (!status && !sequence_finish(sequence, loaded->steps.sequences, loaded->steps.count))
 		return sequence;
 	if (!status)
 		tell("%s: there is no memory for it", path);
@@ -33,5 +34,5 @@ struct sequence *recorded_sequence(const struct loaded *loaded, unsigned ordinal
 	struct sequence *sequence = sequence_create(ordinal, trace_defs(loaded->trace));
 	if (!sequence)
 		tell("%s: there is no memory for it", path);
-	return sequence ? read_events(sequence, path) : NULL;
+	return sequence ? read_events(sequence, loaded) : NULL;
 }

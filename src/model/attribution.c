@@ -91,6 +91,11 @@ void model_observe(struct model *m, struct model_observer *observer)
 	m->attribution->observer = observer;
 }
 
+void model_observe_steps(struct model *m, struct model_step_observer *observer)
+{
+	m->attribution->step_observer = observer;
+}
+
 /* ---------- what is told ---------- */
 
 void attribution_describe_work(const struct model *m, uint8_t slot, struct work *work)

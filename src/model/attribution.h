@@ -103,6 +103,12 @@ void model_step_totals(const struct model *, struct model_step_totals *);
  * in `step`. False past the last. */
 bool model_step(const struct model *, size_t index, struct model_step *);
 
+/* Told while events are applied: a step ended before event `sequence`. */
+struct model_step_observer {
+	void (*ended)(struct model_step_observer *, uint64_t sequence);
+};
+void model_observe_steps(struct model *, struct model_step_observer *); /* before the first event */
+
 /* ---------- the label of single blocks ---------- */
 
 /* Told while events are applied: the memory that came to be with event `born` has `label` from now

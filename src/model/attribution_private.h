@@ -294,6 +294,7 @@ struct attribution {
 	} *marks; /* by stack */
 	uint32_t marks_capacity;
 	struct model_observer *observer;
+	struct model_step_observer *step_observer;
 };
 
 struct work;

@@ -217,6 +217,8 @@ static void end_step(struct model *m, struct loop *loop, struct stepper *stepper
 	loop->window_is_open = true;
 	settle_step(m, loop, stepper);
 	step_end(m, loop, e);
+	if (m->attribution->step_observer)
+		m->attribution->step_observer->ended(m->attribution->step_observer, e->sequence);
 }
 
 /* Two optimizers in a row, with nothing between their steps, are told apart by who calls them. */

@@ -114,7 +114,7 @@ SAVED_SIZE(stepper, 24);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
 SAVED_SIZE(loop, 728);
-SAVED_SIZE(attribution, 6064);
+SAVED_SIZE(attribution, 6072);
 SAVED_SIZE(size_entry, 64);
 
 /* ---------- steps ---------- */

@@ -332,9 +332,11 @@ void sequence_add(struct sequence *sequence, const struct event *event)
 	}
 }
 
-int sequence_finish(struct sequence *sequence)
+int sequence_finish(struct sequence *sequence, const uint64_t *step_ends, size_t count)
 {
 	sequence_count_recorded(sequence);
+	if (!sequence->counts.steps && !sequence->failed)
+		sequence_put_steps(sequence, step_ends, count);
 	if (!sequence->counts.steps && !sequence->failed)
 		sequence_find_steps(sequence);
 	return sequence->failed ? -ENOMEM : 0;

@@ -57,7 +57,9 @@ struct sequence_counts { /* as recorded */
 	uint64_t meminfo_calls; /* outside an OOM: the program may adapt to what is free */
 	uint64_t unknown_blocks; /* that lie in no memory that was seen */
 	uint64_t captured_blocks;
-	bool has_async, has_ranges, steps_are_marked;
+	bool has_async, has_ranges;
+	bool steps_are_marked; /* by the program */
+	bool steps_are_trained; /* told from its optimizer; neither: from the lows of allocated memory */
 	bool addresses_descend;
 };
 
@@ -88,8 +90,9 @@ void sequence_release(struct sequence *);
 void sequence_add(struct sequence *, const struct event *);
 /* A step of the program ends here; to be called between events. */
 void sequence_mark_step(struct sequence *);
-/* After the last event. 0 or -ENOMEM. */
-int sequence_finish(struct sequence *);
+/* After the last event. `step_ends`, growing: the event before which each step of an optimizer ended; they count if the
+ * program marked none, and with none of either, steps are looked for. 0 or -ENOMEM. */
+int sequence_finish(struct sequence *, const uint64_t *step_ends, size_t count);
 
 /* Is it memory of PyTorch's allocator? */
 static inline bool sequence_is_torch(const struct sequence *sequence, uint32_t region)

@@ -52,6 +52,13 @@ static void add_setting(struct json *json, const struct whatif_setting *setting)
 	json_close(json, '}');
 }
 
+static const char *origin_of_steps(const struct sequence_counts *counts)
+{
+	if (counts->steps_are_marked)
+		return "marks";
+	return counts->steps_are_trained ? "optimizer" : "lows";
+}
+
 void whatif_print_json(struct text *out, const struct whatif_view *view)
 {
 	const struct whatif *whatif = view->whatif;
@@ -64,6 +71,7 @@ void whatif_print_json(struct text *out, const struct whatif_view *view)
 	json_known(&json, "other_bytes", whatif->other_bytes, whatif->other_bytes);
 	json_unsigned(&json, "steps", whatif->sequence->counts.steps);
 	json_bool(&json, "steps_are_marked", whatif->sequence->counts.steps_are_marked);
+	json_string(&json, "steps_from", origin_of_steps(&whatif->sequence->counts));
 	add_identity(&json, whatif);
 	add_doubts(&json, whatif);
 	json_open(&json, "settings", '[');

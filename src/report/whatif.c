@@ -121,6 +121,15 @@ static void add_row(struct text *out, const struct whatif_view *view,
 	text_add_char(out, '\n');
 }
 
+static const char *origin_of_steps(const struct sequence_counts *counts)
+{
+	if (counts->steps_are_marked)
+		return "as the program marked them";
+	if (counts->steps_are_trained)
+		return "of its optimizer";
+	return "taken to end where allocated memory is at a low that recurs";
+}
+
 static void add_notes(struct text *out, const struct whatif *whatif)
 {
 	text_add(out, "\nneeds: the least device memory in which nothing fails, about, beside the "
@@ -135,10 +144,7 @@ static void add_notes(struct text *out, const struct whatif *whatif)
 		if (whatif->settings[i].empties_each_step) {
 			text_printf(out, "Steps: %llu, %s.\n",
 				    (unsigned long long)whatif->sequence->counts.steps,
-				    whatif->sequence->counts.steps_are_marked
-					    ? "as the program marked them"
-					    : "taken to end where allocated memory is at a low that "
-					      "recurs");
+				    origin_of_steps(&whatif->sequence->counts));
 			return;
 		}
 }

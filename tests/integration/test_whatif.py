@@ -247,6 +247,42 @@ def test_settings_changed_at_run_time_are_replayed(torch, tmp_path):
     assert told["identity"]["device_allocs"] == [calls, calls]
 
 
+TRAINING = """
+import os, torch
+from torch import nn
+model = nn.Sequential(nn.Linear(1024, 3000), nn.ReLU(), nn.Linear(3000, 1024)).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for index in range(6):
+    loss = model(torch.randn(500 * (index + 1), 1024, device="cuda")).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if os.environ.get("EMPTY"):
+        torch.cuda.empty_cache()
+stats = torch.cuda.memory_stats()
+print(stats["reserved_bytes.all.peak"], stats["num_device_alloc"], stats["num_device_free"])
+os._exit(0)  # the program ends with all that it has
+"""
+
+
+@pytest.mark.parametrize("torch", TORCHES)
+def test_without_marks_a_step_ends_with_the_optimizers(torch, tmp_path):
+    """empty_cache() after each: as a run that calls it where a program would."""
+
+    def train(**more):
+        result = run([PYTHON, "-W", "ignore", "-c", TRAINING], environment(torch=torch, **more))
+        assert result.returncode == 0, result.stderr
+        return [int(word) for word in result.stdout.split()]
+
+    train(MEMTRACE_OUTPUT=str(tmp_path / "run"))
+    reserved, calls, frees = train(EMPTY="1", preload=False)
+    assert frees
+    told = json.loads(memtrace("whatif", "--json", tmp_path / "run.mtrace"))
+    assert (told["steps"], told["steps_from"]) == (6, "optimizer")
+    row = row_of(told, SETTINGS["empty"][0])
+    assert (row["peak_reserved_bytes"], row["device_allocs"]) == (reserved, calls)
+
+
 def run_tool(*words):
     return run([TOOL, "whatif", *words], environment(preload=False))
 
