@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/bench/bench.py [PART...]
 
-Parts: events start memory dump training disk fit; all of them if none is named.
+Parts: events start memory dump training disk whatif fit; all of them if none is named.
 
 BENCH=short takes a quick look, with fewer rounds. MEMTRACE_BUILD is the folder of the build.
 Every figure is the median of rounds; what is compared takes turns within a round, so that whatever
@@ -18,6 +18,7 @@ import time
 import events
 import figures
 import fitting
+import replays
 import torch_loop
 import traces
 
@@ -28,6 +29,7 @@ PARTS = {
     "dump": events.flood,
     "training": torch_loop.against_pytorch,
     "disk": traces.from_training,
+    "whatif": replays.settings,
     "fit": fitting.searches,
 }
 

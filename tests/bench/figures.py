@@ -4,11 +4,13 @@ import os
 import pathlib
 import statistics
 import sys
+import time
 from dataclasses import dataclass
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from support import BUILD, LIBRARY, PYTHON, ROOT, TOOL, environment, run  # noqa: E402, F401
+from support import BUILD, CASES, LIBRARY, PYTHON, ROOT, TOOL  # noqa: E402, F401
+from support import environment, run  # noqa: E402
 
 SHORT = os.environ.get("BENCH") == "short"
 HERE = pathlib.Path(__file__).resolve().parent
@@ -84,6 +86,20 @@ def measure(command, folder, preload=True, **more):
         words = " ".join(str(word) for word in command)
         sys.exit(f"bench: {words}: exit status {result.returncode}\n{result.stderr[-2000:]}")
     return result.stdout
+
+
+def timed(command, path):
+    """Runs a verb of the tool, its output to `path`: seconds, and its peak memory."""
+    began = time.monotonic()
+    with open(path, "w") as out:
+        words = [str(word) for word in command]
+        actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1)]
+        child = os.posix_spawn(words[0], words, environment(preload=False), file_actions=actions)
+        _, status, usage = os.wait4(child, 0)
+    if status:
+        raise SystemExit(f"bench: {' '.join(words)}: status {status}")
+    cpu = usage.ru_utime + usage.ru_stime
+    return {"cpu_s": cpu, "wall_s": time.monotonic() - began, "mib": usage.ru_maxrss / 1024}
 
 
 def differences(results, with_it, without, scale=1.0):

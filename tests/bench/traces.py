@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import time
 
 from figures import (
     BENCHES,
@@ -18,6 +17,7 @@ from figures import (
     measure,
     rounds,
     run,
+    timed,
     title,
 )
 
@@ -75,18 +75,7 @@ def reading(folder, trace):
         return {line.split()[0]: float(line.split()[1]) for line in text.splitlines()}
 
     def report():
-        began = time.monotonic()
-        with open(folder / "report.txt", "w") as out:
-            actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1)]
-            command = [str(TOOL), "report", str(long_trace)]
-            child = os.posix_spawn(
-                TOOL, command, environment(preload=False), file_actions=actions
-            )
-            _, status, usage = os.wait4(child, 0)
-        if status:
-            raise SystemExit(f"bench: memtrace report: status {status}")
-        cpu = usage.ru_utime + usage.ru_stime
-        return {"cpu_s": cpu, "wall_s": time.monotonic() - began, "mib": usage.ru_maxrss / 1024}
+        return timed([TOOL, "report", long_trace], folder / "report.txt")
 
     results = in_turn(rounds(1, 3), make=make, report=report)
     of = lambda way, key: [facts[key] for facts in results[way]]  # noqa: E731
