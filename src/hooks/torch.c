@@ -15,6 +15,8 @@
 #define DEVICE_CUDA 1 /* c10::DeviceType; HIP builds say CUDA too */
 #define LARGE_SLACK_BYTES (1u << 20) /* a large block exceeds its request by at most this (CUDACachingAllocator) */
 #define SMALL_BYTES 512
+#define ASKED_STACK_BYTES (64u << 10) /* at most, between the frame that computed a size and the hook */
+#define ASKED_CODE_BYTES  4096        /* between two calls in it */
 
 struct c10_stream { /* c10::cuda::CUDAStream, returned in rax:rdx */
 	uint64_t device;
@@ -27,6 +29,7 @@ typedef size_t contiguous_function(const int64_t *sizes, size_t dimensions, size
 typedef size_t strided_function(const int64_t *sizes, size_t dimensions, const int64_t *strides, size_t stride_count,
 				size_t item, size_t offset);
 typedef void resize_function(void *storage, size_t bytes);
+typedef void *host_function(size_t bytes);
 
 static char absent; /* its address in a slot: looked for in vain */
 
@@ -52,16 +55,45 @@ static uint64_t current_stream(uint8_t device)
 	return get ? (uint64_t)get((int8_t)device).id : 0;
 }
 
-/* The request behind a block, if the size computed last on this thread explains it. */
-static uint64_t take_asked(uint64_t block_bytes)
+/* ---------- what was asked for ---------- */
+
+static uint64_t return_address(const void *frame)
+{
+	return ((const uint64_t *)frame)[1];
+}
+
+static void note_asked(uint64_t bytes, const void *frame)
+{
+	thread_self.asked_bytes = bytes;
+	thread_self.asked_frame = frame;
+	thread_self.asked_return = return_address(frame);
+}
+
+/* Was the size computed for what is allocated now? Sizes are also computed for tensors on the host and for views;
+ * what libraries then allocate past ATen must not take them. If it was, the function that had it computed is still
+ * running and in another of its calls: a return to near the same code stands in the same place. What was left there
+ * may look so too: tensors of the host, the common case, are seen (below). */
+static bool is_still_asked(const void *frame)
+{
+	const char *computed = thread_self.asked_frame;
+	if ((const char *)frame >= computed || computed - (const char *)frame > ASKED_STACK_BYTES)
+		return false;
+	uint64_t distance = return_address(computed) - thread_self.asked_return + ASKED_CODE_BYTES;
+	return distance <= 2 * ASKED_CODE_BYTES;
+}
+
+/* The request behind a block, 0 unknown. */
+static uint64_t take_asked(uint64_t block_bytes, const void *frame)
 {
 	uint64_t asked = thread_self.asked_bytes;
 	thread_self.asked_bytes = 0;
 	uint64_t rounded = (asked + SMALL_BYTES - 1) / SMALL_BYTES * SMALL_BYTES;
-	if (!asked || rounded > block_bytes)
+	if (!asked || rounded > block_bytes || !is_still_asked(frame))
 		return 0;
 	return block_bytes - rounded <= (rounded < LARGE_SLACK_BYTES ? 0 : LARGE_SLACK_BYTES) ? asked : 0;
 }
+
+/* ---------- blocks ---------- */
 
 static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t device, const void *frame)
 {
@@ -77,7 +109,7 @@ static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t 
 				 .bytes = (uint64_t)(bytes > 0 ? bytes : -bytes),
 				 .frame = frame };
 	if (bytes > 0) {
-		record.extra = take_asked(record.bytes);
+		record.extra = take_asked(record.bytes, frame);
 		record.stream = current_stream(ordinal);
 	} else {
 		record.extra = allocated; /* PyTorch's own total: the dump thread compares, the trace does not keep it */
@@ -129,6 +161,7 @@ OUT_OF_MEMORY(_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE)
 EXPORT contiguous_function _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm;
 EXPORT strided_function _ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm;
 EXPORT resize_function _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm;
+EXPORT host_function _ZN3c109alloc_cpuEm;
 
 EXPORT size_t _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm(const int64_t *sizes,
 										 size_t dimensions, size_t item,
@@ -138,7 +171,7 @@ EXPORT size_t _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm
 	contiguous_function *function = (contiguous_function *)real(
 		&slot, "_ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm");
 	size_t bytes = function ? function(sizes, dimensions, item, offset) : 0;
-	thread_self.asked_bytes = bytes;
+	note_asked(bytes, __builtin_frame_address(0));
 	return bytes;
 }
 
@@ -151,7 +184,7 @@ EXPORT size_t _ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm(const 
 	strided_function *function =
 		(strided_function *)real(&slot, "_ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm");
 	size_t bytes = function ? function(sizes, dimensions, strides, stride_count, item, offset) : 0;
-	thread_self.asked_bytes = bytes;
+	note_asked(bytes, __builtin_frame_address(0));
 	return bytes;
 }
 
@@ -160,7 +193,16 @@ EXPORT void _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm(void *storage
 	static void *slot;
 	resize_function *function =
 		(resize_function *)real(&slot, "_ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm");
-	thread_self.asked_bytes = bytes;
+	note_asked(bytes, __builtin_frame_address(0));
 	if (function)
 		function(storage, bytes);
+}
+
+/* A tensor of the host: the size was for it. */
+EXPORT void *_ZN3c109alloc_cpuEm(size_t bytes)
+{
+	static void *slot;
+	host_function *function = (host_function *)real(&slot, "_ZN3c109alloc_cpuEm");
+	thread_self.asked_bytes = 0;
+	return function ? function(bytes) : NULL;
 }

@@ -283,6 +283,30 @@ def test_without_marks_a_step_ends_with_the_optimizers(torch, tmp_path):
     assert (row["peak_reserved_bytes"], row["device_allocs"]) == (reserved, calls)
 
 
+SIZES = """
+import torch
+MIB, KIB = 1 << 20, 1 << 10
+torch.empty(1, device="cuda")
+host = torch.empty(8 * MIB, dtype=torch.uint8)
+past_it = torch.cuda.caching_allocator_alloc(8 * MIB + 100 * KIB)
+kept = torch.empty(30 * MIB - 3000, dtype=torch.uint8, device="cuda")
+view = kept.as_strided((12 * MIB,), (1,))
+past_it = torch.cuda.caching_allocator_alloc(12 * MIB + 300 * KIB)
+kept.resize_(50 * MIB - 5000)
+"""
+
+
+@pytest.mark.parametrize("torch", TORCHES)
+def test_a_size_computed_for_host_or_view_is_no_request(torch, tmp_path):
+    """What libraries allocate past ATen is unknown, even if the size computed last would explain it."""
+    env = environment(torch=torch, MEMTRACE_OUTPUT=str(tmp_path / "run"))
+    result = run([PYTHON, "-c", SIZES], env)
+    assert result.returncode == 0, result.stderr
+    events = map(json.loads, memtrace("dump", "--json", tmp_path / "run.mtrace").splitlines())
+    asked = [event["asked"] for event in events if event["what"] == "block_alloc"]
+    assert asked == [4, None, 30 * MIB - 3000, None, 50 * MIB - 5000]
+
+
 def run_tool(*words):
     return run([TOOL, "whatif", *words], environment(preload=False))
 
