@@ -321,6 +321,7 @@ install: all ## Install under PREFIX (default /usr/local), DESTDIR in front
 	$(Q)$(if $(have_lib),install -m 755 $(lib) '$(libdir)/libmemtrace.so')
 	$(Q)shopt -s nullglob; for f in $(O)/libmemtrace-sim/*.so*; do \
 	    cp -P --no-preserve=ownership "$$f" '$(libdir)/libmemtrace-sim/'; done
+	$(Q)install -D -m 644 $(O)/libmemtrace-sim/python/sitecustomize.py '$(libdir)/libmemtrace-sim/python/sitecustomize.py'
 	$(Q)install -m 644 $(wildcard include/memtrace/*.h) '$(incdir)/'
 	@printf 'installed: %s\n' '$(bindir)/memtrace' '$(libdir)/libmemtrace.so' '$(libdir)/libmemtrace-sim' '$(incdir)'
 

@@ -73,15 +73,25 @@ static void print_row(struct text *out, const char *line, uint64_t count)
 	text_release(&piece);
 }
 
-void readbacks_print(struct text *out, struct readbacks *readbacks)
+static void print_heading(struct text *out, bool has_values)
+{
+	text_add(out, "  read back    what a GPU would have computed was read as zeros");
+	text_add(out, has_values ? ", small whole\n"
+				   "               numbers as they are; where a zero steers the program, the figures\n"
+				   "               are of another run:\n"
+				 : "; where that steers the\n"
+				   "               program (a stop flag, a count), the figures are of another run;\n"
+				   "               --values computes small whole numbers:\n");
+}
+
+void readbacks_print(struct text *out, struct readbacks *readbacks, bool has_values)
 {
 	uint64_t shown = 0;
 	unsigned i;
 	if (!readbacks->count)
 		return;
 	qsort(readbacks->rows, readbacks->row_count, sizeof *readbacks->rows, compare);
-	text_add(out, "  read back    what a GPU would have computed was read as zeros; where that steers the\n"
-		      "               program (a stop flag, a count), the figures are of another run:\n");
+	print_heading(out, has_values);
 	for (i = 0; i < readbacks->row_count && i < ROWS_SHOWN; i++) {
 		print_row(out, readbacks->rows[i].line, readbacks->rows[i].count);
 		shown += readbacks->rows[i].count;

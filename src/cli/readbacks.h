@@ -2,6 +2,7 @@
 #ifndef MT_CLI_READBACKS_H
 #define MT_CLI_READBACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/text.h"
@@ -19,8 +20,8 @@ struct readbacks {
 
 /* Adds those of a trace. One that cannot be read has none. */
 void readbacks_add(struct readbacks *, const char *trace_path);
-/* A paragraph with the lines that read most; nothing if there are none. */
-void readbacks_print(struct text *, struct readbacks *);
+/* A paragraph with the lines that read most; nothing if there are none. `has_values`: of the simulation. */
+void readbacks_print(struct text *, struct readbacks *, bool has_values);
 void readbacks_release(struct readbacks *);
 
 #endif

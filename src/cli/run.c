@@ -21,7 +21,7 @@
 #include "cli/run_traces.h"
 #include "cli/simulate.h"
 
-enum { OPTION_OUTPUT, OPTION_SIMULATE, OPTION_DEVICES, OPTION_MEMORY, OPTION_LATE };
+enum { OPTION_OUTPUT, OPTION_SIMULATE, OPTION_DEVICES, OPTION_MEMORY, OPTION_LATE, OPTION_VALUES };
 
 static const struct option_row options[] = {
 	[OPTION_OUTPUT] = {"output", "T", "where traces go: MEMTRACE_OUTPUT for the program"},
@@ -30,6 +30,7 @@ static const struct option_row options[] = {
 	[OPTION_DEVICES] = {"devices", "N", "with --simulate: so many of them"},
 	[OPTION_MEMORY] = {"memory", "SIZE", "with --simulate: of this size (22GiB), whatever the card"},
 	[OPTION_LATE] = {"late", NULL, "with --simulate: work ends only when the program waits for it"},
+	[OPTION_VALUES] = {"values", NULL, "with --simulate: PyTorch's small whole numbers are computed, on the CPU"},
 	{0},
 };
 
@@ -94,11 +95,14 @@ static int read_simulation(const struct arguments *arguments, struct simulation 
 	const char *card = arguments->options[OPTION_SIMULATE];
 	const char *devices = arguments->options[OPTION_DEVICES];
 	const char *memory = arguments->options[OPTION_MEMORY];
-	bool is_late = arguments->options[OPTION_LATE];
-	*simulation = (struct simulation){.device_count = 1, .is_late = is_late};
-	if (!card && (devices || memory || is_late))
-		return options_wrong(&verb_run, "--%s goes with --simulate",
-				     devices ? "devices" : memory ? "memory" : "late");
+	*simulation = (struct simulation){
+		.device_count = 1,
+		.is_late = arguments->options[OPTION_LATE],
+		.has_values = arguments->options[OPTION_VALUES],
+	};
+	for (int i = OPTION_DEVICES; !card && i <= OPTION_VALUES; i++)
+		if (arguments->options[i])
+			return options_wrong(&verb_run, "--%s goes with --simulate", options[i].name);
 	if (memory && (parse_bytes(memory, &simulation->memory_bytes) || !simulation->memory_bytes))
 		return options_wrong(&verb_run, "--memory is a size such as 22GiB, not %s", memory);
 	if (devices && (!options_number(devices, &simulation->device_count) ||
@@ -119,7 +123,7 @@ static void tell_promise(const struct simulation *simulation, struct readbacks *
 	struct text out;
 	text_init(&out);
 	simulate_add_promise(&out, simulation);
-	readbacks_print(&out, readbacks);
+	readbacks_print(&out, readbacks, simulation->has_values);
 	output_words(&out);
 	text_release(&out);
 }
@@ -140,7 +144,7 @@ static int run(const struct arguments *arguments)
 	make_tree_id(tree);
 	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || set_output(output))
 		return STATUS_CANNOT_RUN;
-	if (is_simulated && !(simulate_preload() && simulate_set_card(&simulation)))
+	if (is_simulated && !(simulate_preload(simulation.has_values) && simulate_set_card(&simulation)))
 		return STATUS_CANNOT_RUN;
 	struct timespec begin;
 	clock_gettime(CLOCK_REALTIME, &begin);

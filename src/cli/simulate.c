@@ -45,7 +45,14 @@ static bool put_first(const char *variable, const char *folder)
 	return !failed;
 }
 
-bool simulate_preload(void)
+static bool preload_python(const char *folder)
+{
+	char python[PATH_MAX + 8];
+	snprintf(python, sizeof python, "%s/python", folder);
+	return put_first("PYTHONPATH", python);
+}
+
+bool simulate_preload(bool has_values)
 {
 	static const char *const places[] = {"libmemtrace-sim",
 					     "../lib/memtrace/libmemtrace-sim"};
@@ -60,6 +67,8 @@ bool simulate_preload(void)
 	int failed = setenv("LD_PRELOAD", text_string(&list), 1);
 	text_release(&list);
 	/* The numbers in them are those of other GPUs. */
+	if (has_values && !preload_python(folder))
+		return false;
 	return !failed && put_first("LD_LIBRARY_PATH", folder) && !unsetenv("CUDA_VISIBLE_DEVICES") &&
 	       !unsetenv("NVIDIA_VISIBLE_DEVICES");
 }
@@ -101,6 +110,9 @@ void simulate_add_promise(struct text *out, const struct simulation *simulation)
 		    card->capability / 10, card->capability % 10);
 	text_add(out, "  exact        allocated and reserved by PyTorch, if no value that the GPU\n"
 		      "               computes steers the program, and but for what follows\n");
+	if (simulation->has_values)
+		text_add(out, "  nearly       --values stands between the program and each operator, which moves\n"
+			      "               the figures by some 0.01 %\n");
 	add_bound(out, simulation->is_late);
 	text_add(out, "  assumed      CUDA context ");
 	text_add_size(out, card->context_bytes);

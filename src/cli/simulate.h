@@ -12,15 +12,16 @@ struct simulation {
 	struct sim_card card;
 	uint64_t memory_bytes; /* instead of the card's; 0: the card's */
 	uint64_t device_count; /* 1 … SIMULATE_DEVICES_MAX */
+	bool has_values;       /* small whole numbers are computed on the CPU */
 	bool is_late;	       /* work ends only when the program waits for it */
 };
 
 #define SIMULATE_DEVICES_MAX 16
 
 /* After run_preload(): the stand-ins behind libmemtrace.so in LD_PRELOAD, where a library that is
- * loaded already wins over every RPATH, and before everything in LD_LIBRARY_PATH. False: it was said
- * why. */
-bool simulate_preload(void);
+ * loaded already wins over every RPATH, and before everything in LD_LIBRARY_PATH; `has_values`: Python
+ * finds its hook. False: it was said why. */
+bool simulate_preload(bool has_values);
 
 /* The card, its memory and count, for children. False: out of memory. */
 bool simulate_set_card(const struct simulation *);

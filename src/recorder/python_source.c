@@ -164,6 +164,14 @@ static bool is_hidden(const struct python_layout *layout, const struct python_fr
 	return frame->lasti < load_int(frame->code, layout->code_first_traceable) * CODE_UNIT_BYTES;
 }
 
+/* The hook of a dry run (src/simgpu/python) stands between the program and every operator. */
+static bool is_of_dry_run(const char *file)
+{
+	static const char hook[] = "libmemtrace-sim/python/sitecustomize.py";
+	size_t bytes = strlen(file), hook_bytes = sizeof hook - 1;
+	return bytes >= hook_bytes && !memcmp(file + bytes - hook_bytes, hook, hook_bytes);
+}
+
 bool python_describe(const struct python_frame *frame, struct python_source *source)
 {
 	const struct python_layout *layout = python.layout;
@@ -173,7 +181,7 @@ bool python_describe(const struct python_frame *frame, struct python_source *sou
 	copy_text(layout, load_pointer(code, layout->code_file), source->file, sizeof source->file);
 	copy_text(layout, load_pointer(code, python_name_offset(layout)), source->function,
 		  sizeof source->function);
-	source->is_hidden = is_hidden(layout, frame);
+	source->is_hidden = is_hidden(layout, frame) || is_of_dry_run(source->file);
 	source->line = line_of(layout, code, frame->lasti);
 	return true;
 }

@@ -31,10 +31,38 @@ static void forget(uint64_t address, size_t bytes)
 	pthread_mutex_unlock(&driver_lock);
 }
 
+static char *contents_of(uint64_t address, size_t bytes)
+{
+	bool is_device;
+
+	pthread_mutex_lock(&driver_lock);
+	char *contents = space_contents(address, bytes, &is_device);
+	pthread_mutex_unlock(&driver_lock);
+	return is_device && bytes <= DRIVER_SHADOW_BYTES ? contents : NULL;
+}
+
+static bool read_contents(uint64_t address, void *to, size_t bytes)
+{
+	const char *contents = contents_of(address, bytes);
+
+	if (contents != NULL)
+		memcpy(to, contents, bytes);
+	return contents != NULL;
+}
+
+static bool write_contents(uint64_t address, const void *from, size_t bytes)
+{
+	char *contents = contents_of(address, bytes);
+
+	if (contents != NULL)
+		memcpy(contents, from, bytes);
+	return contents != NULL;
+}
+
 const void *watch_export(const CUuuid *id)
 {
-	static const struct sim_watch_table table = {sizeof(table), watch, context_id,
-							  forget};
+	static const struct sim_watch_table table = {sizeof(table), watch,         context_id,
+						     forget,        read_contents, write_contents};
 	static const char known[16] = SIM_WATCH_ID;
 
 	return id != NULL && memcmp(id->bytes, known, sizeof(known)) == 0 ? &table : NULL;

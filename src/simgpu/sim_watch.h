@@ -50,6 +50,9 @@ struct sim_watch_table {
 	void (*watch)(const struct sim_watcher *watcher); /* NULL: no more */
 	uint32_t (*context_id)(CUcontext context);
 	void (*forget)(uint64_t address, size_t bytes); /* device memory reads as zeros again */
+	/* Small contents, no work of any stream. False: there is no such memory. */
+	bool (*read)(uint64_t address, void *contents, size_t bytes);
+	bool (*write)(uint64_t address, const void *contents, size_t bytes);
 };
 
 #endif

@@ -95,5 +95,10 @@ $(eval $(call sim_library,libnvshmem_host.so.3,,7))
 # ---- for dry runs, preloaded ----
 $(eval $(call sim_library,libsimgpu-values.so,values.c sim_driver.c,1,$(SIMGPU_CUDA13)))
 
+SIMGPU_PYTHON := $(SIMGPU_OUT)/python/sitecustomize.py
+$(SIMGPU_PYTHON): $(SIMGPU_DIR)/python/sitecustomize.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 .PHONY: simgpu-all
-simgpu-all: $(SIMGPU_LIBRARIES)
+simgpu-all: $(SIMGPU_LIBRARIES) $(SIMGPU_PYTHON)

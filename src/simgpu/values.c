@@ -33,14 +33,17 @@ static void find_driver(void)
 		driver = table;
 }
 
-static void forget(void *pointer, int64_t bytes, uint64_t device)
+static bool driver_is_there(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (bytes <= 0 || (uint8_t)device != DEVICE_CUDA)
-		return;
 	pthread_once(&once, find_driver);
-	if (driver != NULL)
+	return driver != NULL;
+}
+
+static void forget(void *pointer, int64_t bytes, uint64_t device)
+{
+	if (bytes > 0 && (uint8_t)device == DEVICE_CUDA && driver_is_there())
 		driver->forget((uintptr_t)pointer, (size_t)bytes);
 }
 
@@ -60,3 +63,17 @@ static void forget(void *pointer, int64_t bytes, uint64_t device)
 
 REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
 REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
+
+/* ---- small contents, for those who compute them elsewhere ---- */
+
+int simgpu_values_read(uint64_t address, void *contents, size_t bytes);
+int simgpu_values_read(uint64_t address, void *contents, size_t bytes)
+{
+	return driver_is_there() && driver->read(address, contents, bytes) ? 0 : -1;
+}
+
+int simgpu_values_write(uint64_t address, const void *contents, size_t bytes);
+int simgpu_values_write(uint64_t address, const void *contents, size_t bytes)
+{
+	return driver_is_there() && driver->write(address, contents, bytes) ? 0 : -1;
+}

@@ -77,6 +77,7 @@ def test_install_lays_out_a_complete_tree(tmp_path):
         "lib/memtrace/libmemtrace.so",
         "lib/memtrace/libmemtrace-sim/libcuda.so.1",
         "lib/memtrace/libmemtrace-sim/libcudart.so.13",
+        "lib/memtrace/libmemtrace-sim/python/sitecustomize.py",
         "include/memtrace/trace.h",
     ):
         assert (installed / name).is_file(), f"{name} is missing"

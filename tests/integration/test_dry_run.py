@@ -252,6 +252,46 @@ def test_what_no_gpu_computed_reads_as_zeros_and_is_told_by_line(tmp_path):
     assert json.loads(result.stdout) == [[1.0, 2.0, 3.0, 4.0], *[[0.0] * 4] * 3, 0.0]
     told = re.findall(r"^ +reading\.py:(\d+) +(\d+) times$", result.stderr, re.M)
     assert told == [("6", "3"), ("3", "1"), ("7", "1")]
+    assert "--values computes small whole numbers" in result.stderr
+
+
+COMPUTING = """\
+import json, sys, torch
+x = torch.arange(6, device="cuda")
+mask = x > 2
+told = [x.tolist(), mask.tolist(), mask.sum().item(), x[mask].tolist(), mask.nonzero().tolist()]
+x[mask] = 7
+x.add_(1)
+told += [x.tolist(), x.cumsum(0).tolist(), torch.tensor([3, 1, 3]).cuda().unique().tolist()]
+unfinished = torch.ones(3, dtype=torch.long, device="cuda")
+tokens, steps = torch.randint(0, 9, (3, 4)).cuda(), 0
+while unfinished.max() != 0:
+    logits = torch.randn(3, 9, device="cuda")
+    tokens, steps = torch.cat([tokens, logits.argmax(1, keepdim=True)], 1), steps + 1
+    is_end = (tokens[:, -1] == 8) | torch.full((3,), tokens.shape[1] >= 10, device="cuda")
+    unfinished = unfinished & ~is_end
+told += [steps, torch.randn(9, device="cuda").sum().item()]
+json.dump(told, sys.stdout)
+"""
+
+
+def test_small_whole_numbers_are_computed_where_it_is_asked_for(tmp_path):
+    """The truth is the same program on the CPU; a generation ends at its length, as it would."""
+    program = tmp_path / "computing.py"
+    program.write_text(COMPUTING)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/sitecustomize.py").write_text("import sys; sys.is_customized = True\n")
+    on_cpu = tmp_path / "on_cpu.py"
+    on_cpu.write_text("import sys; assert sys.is_customized\n"
+                      + COMPUTING.replace('"cuda"', '"cpu"').replace(".cuda()", ""))
+    truth = json.loads(run([PYTHON, on_cpu], environment(preload=False, PYTHONPATH=str(tmp_path / "site")),
+                           cwd=tmp_path).stdout)
+    result = dry("l4", "--values", "--", PYTHON, program, cwd=tmp_path,
+                 PYTHONPATH=str(tmp_path / "site"))
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert told[:8] == truth[:8] and told[8:10] == [6, 0.0]
+    assert "sitecustomize" not in support.memtrace("dump", "--stacks", support.traces_in(tmp_path)[0])
 
 
 @pytest.mark.skipif(os.environ.get("MEMTRACE_FULL") != "1", reason="three PyTorch processes: full")
