@@ -1,6 +1,7 @@
 /* What calls about linear, managed and page-locked memory mean. Sizes are those that were asked for; of pitched
  * memory what the pitch that CUDA chose makes of them. Output arguments are read only after success. */
 #include "hooks/rows.h"
+#include "recorder/record.h"
 
 static uint64_t address_of(void *pointer)
 {
@@ -64,20 +65,26 @@ void note_cudaFree(struct call *call, void *pointer)
 	call_note_free(call, MEMTRACE_FREE, MEMTRACE_SPACE_DEVICE, address_of(pointer), 0, 0);
 }
 
-static void note_pinned(struct call *call, enum memtrace_space space, void *pointer, size_t bytes)
+static void note_pinned(struct call *call, enum memtrace_space space, void *pointer, size_t bytes, unsigned int flags)
 {
-	call_note_alloc(call, space, MEMTRACE_DEVICE_HOST, address_of(pointer), bytes, 0);
+	struct record record = { .what = MEMTRACE_ALLOC,
+				 .space = space,
+				 .device = MEMTRACE_DEVICE_HOST,
+				 .address = address_of(pointer),
+				 .bytes = bytes,
+				 .extra = flags };
+	if (call->status || pointer)
+		call_note(call, &record);
 }
 
 void note_cuMemHostAlloc(struct call *call, void **pointer, size_t bytes, unsigned int flags)
 {
-	(void)flags;
-	note_pinned(call, MEMTRACE_SPACE_PINNED, call->status ? NULL : *pointer, bytes);
+	note_pinned(call, MEMTRACE_SPACE_PINNED, call->status ? NULL : *pointer, bytes, flags);
 }
 
 void note_cuMemAllocHost(struct call *call, void **pointer, size_t bytes)
 {
-	note_pinned(call, MEMTRACE_SPACE_PINNED, call->status ? NULL : *pointer, bytes);
+	note_cuMemHostAlloc(call, pointer, bytes, 0);
 }
 
 void note_cuMemFreeHost(struct call *call, void *pointer)
@@ -87,8 +94,7 @@ void note_cuMemFreeHost(struct call *call, void *pointer)
 
 void note_cuMemHostRegister(struct call *call, void *pointer, size_t bytes, unsigned int flags)
 {
-	(void)flags;
-	note_pinned(call, MEMTRACE_SPACE_REGISTERED, pointer, bytes);
+	note_pinned(call, MEMTRACE_SPACE_REGISTERED, pointer, bytes, flags);
 }
 
 void note_cuMemHostUnregister(struct call *call, void *pointer)

@@ -38,10 +38,16 @@ static bool is_of_explicit_pool(const struct event *event)
 	return event->space == MEMTRACE_SPACE_STREAM && event->flags & MEMTRACE_ASYNC_POOL;
 }
 
+static bool is_pinned_alloc(const struct event *event)
+{
+	return event->what == MEMTRACE_ALLOC &&
+	       (event->space == MEMTRACE_SPACE_PINNED || event->space == MEMTRACE_SPACE_REGISTERED);
+}
+
 static bool has_asked(const struct event *event)
 {
 	return (event->what == MEMTRACE_ALLOC || event->what == MEMTRACE_BLOCK_ALLOC) &&
-	       event->extra && !is_of_explicit_pool(event) &&
+	       event->extra && !is_of_explicit_pool(event) && !is_pinned_alloc(event) &&
 	       event->space != MEMTRACE_SPACE_EXTERNAL;
 }
 
@@ -91,7 +97,7 @@ static const char *extra_name(const struct event *event)
 	case MEMTRACE_BIND:
 		return "shows";
 	default:
-		return is_of_explicit_pool(event) ? "pool" : NULL;
+		return is_of_explicit_pool(event) ? "pool" : is_pinned_alloc(event) ? "flags" : NULL;
 	}
 }
 

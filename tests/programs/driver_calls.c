@@ -94,10 +94,10 @@ void case_cuMemAllocManaged(void)
 
 /* ---------- memory of the host ---------- */
 
-static void expect_pinned(void *pointer, uint64_t bytes)
+static void expect_pinned(void *pointer, uint64_t bytes, unsigned flags)
 {
 	EXPECT(.what = "alloc", .space = "pinned", .device = NO_DEVICE,
-	       .address = (uintptr_t)pointer, .bytes = bytes);
+	       .address = (uintptr_t)pointer, .bytes = bytes, .name = "flags", .value = flags);
 	CALL(call_cuMemFreeHost(pointer));
 	expect_free("pinned", (uintptr_t)pointer);
 }
@@ -105,15 +105,15 @@ static void expect_pinned(void *pointer, uint64_t bytes)
 void case_cuMemHostAlloc(void)
 {
 	void *pointer;
-	CALL(call_cuMemHostAlloc(&pointer, 7000, 0));
-	expect_pinned(pointer, 7000);
+	CALL(call_cuMemHostAlloc(&pointer, 7000, CU_MEMHOSTALLOC_WRITECOMBINED));
+	expect_pinned(pointer, 7000, CU_MEMHOSTALLOC_WRITECOMBINED);
 }
 
 void case_cuMemAllocHost_v2(void)
 {
 	void *pointer;
 	CALL(call_cuMemAllocHost_v2(&pointer, 9000));
-	expect_pinned(pointer, 9000);
+	expect_pinned(pointer, 9000, 0);
 }
 
 void case_cuMemFreeHost(void)
@@ -124,9 +124,10 @@ void case_cuMemFreeHost(void)
 void case_cuMemHostRegister_v2(void)
 {
 	static char memory[8192];
-	CALL(call_cuMemHostRegister_v2(memory, sizeof memory, 0));
+	CALL(call_cuMemHostRegister_v2(memory, sizeof memory, CU_MEMHOSTREGISTER_PORTABLE));
 	EXPECT(.what = "alloc", .space = "registered", .device = NO_DEVICE,
-	       .address = (uintptr_t)memory, .bytes = sizeof memory);
+	       .address = (uintptr_t)memory, .bytes = sizeof memory, .name = "flags",
+	       .value = CU_MEMHOSTREGISTER_PORTABLE);
 	CALL(call_cuMemHostUnregister(memory));
 	expect_free("registered", (uintptr_t)memory);
 }
