@@ -99,8 +99,8 @@ enum memtrace_space {
 	MEMTRACE_SPACE_VMM,        /* vmm: physical handles and their mappings */
 	MEMTRACE_SPACE_MANAGED,    /* managed */
 	MEMTRACE_SPACE_ARRAY,      /* array: arrays and mipmaps; address = handle; bytes as its elements take them */
-	MEMTRACE_SPACE_PINNED,     /* pinned: page-locked host memory that CUDA allocated */
-	MEMTRACE_SPACE_REGISTERED, /* registered: host memory of the program, page-locked later */
+	MEMTRACE_SPACE_PINNED,     /* pinned: page-locked host memory that CUDA allocated; of alloc: extra = flags */
+	MEMTRACE_SPACE_REGISTERED, /* registered: host memory of the program, page-locked later; the same */
 	MEMTRACE_SPACE_EXTERNAL,   /* external: owned by another process or API, or counted elsewhere: never counted.
 				    * Of alloc: extra = the space that address is one of (vmm: a handle); it may be
 				    * given back there, as if it were memory of that space. bytes 0: unknown */

@@ -38,12 +38,22 @@ bool memory_is_counted(const struct memory *memory)
 	return memory->slot != SLOT_HOST && memory->role != ROLE_EXTERNAL;
 }
 
+static void change_total(uint64_t *current_bytes, uint64_t *peak_bytes, enum change change, uint64_t bytes)
+{
+	*current_bytes = bytes_change(*current_bytes, change, bytes);
+	if (*current_bytes > *peak_bytes && change != CHANGE_GIVEN_BACK)
+		*peak_bytes = *current_bytes;
+}
+
+static void change_managed(struct model *m, enum change change, const struct memory *memory)
+{
+	if (memory->space == MEMTRACE_SPACE_MANAGED)
+		change_total(&m->totals.managed_current_bytes, &m->totals.managed_peak_bytes, change, memory->bytes);
+}
+
 static void change_host(struct model *m, enum change change, const struct memory *memory)
 {
-	struct model_totals *totals = &m->totals;
-	totals->pinned_current_bytes = bytes_change(totals->pinned_current_bytes, change, memory->bytes);
-	if (totals->pinned_current_bytes > totals->pinned_peak_bytes && change != CHANGE_GIVEN_BACK)
-		totals->pinned_peak_bytes = totals->pinned_current_bytes;
+	change_total(&m->totals.pinned_current_bytes, &m->totals.pinned_peak_bytes, change, memory->bytes);
 	composition_change(m, &m->pinned, change, memory->stack, memory->label, memory->bytes);
 }
 
@@ -81,6 +91,7 @@ void memory_change(struct model *m, struct memory *memory, enum change change,
 	struct device *d = device_of(m, memory->slot);
 	if (!d)
 		return;
+	change_managed(m, change, memory);
 	meter_change(&d->now.reserved, change, memory->bytes);
 	device_change_owner(m, d, memory->owner, change, memory->bytes);
 	change_pytorch(d, memory, change);

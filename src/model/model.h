@@ -127,6 +127,7 @@ struct model_totals {
 	uint64_t double_allocations;/* an address given out again without a free seen: counted as freed first */
 	uint64_t impossible_sizes;  /* events with a range that no process can have: left out */
 	uint64_t pinned_current_bytes, pinned_peak_bytes; /* host memory, allocated and registered */
+	uint64_t managed_current_bytes, managed_peak_bytes; /* of all devices; where it is, only the driver knows */
 	uint64_t last_time_ns;
 	uint64_t live_blocks, live_regions;
 };

@@ -9,7 +9,7 @@
 #include "model/owner_name.h"
 #include "model/save_private.h"
 
-#define STATE_VERSION 7
+#define STATE_VERSION 8
 #define STATE_END     0x5a
 
 bool save_has_item(struct archive *a, bool has_item)
@@ -34,14 +34,16 @@ static const struct field totals_fields[] = {
 	FIELD(struct model_totals, impossible_sizes),
 	FIELD(struct model_totals, pinned_current_bytes),
 	FIELD(struct model_totals, pinned_peak_bytes),
+	FIELD(struct model_totals, managed_current_bytes),
+	FIELD(struct model_totals, managed_peak_bytes),
 	FIELD(struct model_totals, last_time_ns),
 	FIELD(struct model_totals, live_blocks),
 	FIELD(struct model_totals, live_regions),
 	FIELD_END,
 };
 
-SAVED_SIZE(model_totals, 80);
-SAVED_SIZE(model, 2784);
+SAVED_SIZE(model_totals, 96);
+SAVED_SIZE(model, 2832);
 
 /* Numbers whose meaning is not written beside them: those of another version are not guessed at. */
 static void save_version(struct archive *a)

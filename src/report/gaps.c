@@ -3,6 +3,7 @@
  * see summary.c. */
 #include <errno.h>
 
+#include "base/units.h"
 #include "report/layout.h"
 #include "report/summary.h"
 #include "report/witness.h"
@@ -55,6 +56,16 @@ static void add_model_gaps(struct text *out, const struct model *model)
 		       "allocations at an address whose free was not seen");
 }
 
+static void add_managed_gap(struct text *out, const struct model *model)
+{
+	uint64_t bytes = model_totals(model)->managed_peak_bytes;
+	if (!bytes)
+		return;
+	text_add(out, "  managed memory may be the host's: untracked is too low by that, up to ");
+	text_add_size(out, bytes);
+	text_add_char(out, '\n');
+}
+
 static void add_notices(struct text *out, const struct defs *defs)
 {
 	const char *notice;
@@ -89,6 +100,7 @@ void summary_add_gaps(struct text *out, const struct model *model, const struct 
 	text_add(out, heading);
 	add_file_gaps(out, facts);
 	add_model_gaps(out, model);
+	add_managed_gap(out, model);
 	add_count_line(out, facts->stacks_lost,
 		       "events without a stack because the tables were full");
 	add_count_line(out, facts->disagreements,

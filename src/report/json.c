@@ -184,6 +184,10 @@ void json_print(struct text *out, const struct model *model, const struct defs *
 	json_unsigned(&json, "current_bytes", totals->pinned_current_bytes);
 	json_unsigned(&json, "peak_bytes", totals->pinned_peak_bytes);
 	json_close(&json, '}');
+	json_open(&json, "managed", '{');
+	json_unsigned(&json, "current_bytes", totals->managed_current_bytes);
+	json_unsigned(&json, "peak_bytes", totals->managed_peak_bytes);
+	json_close(&json, '}');
 	json_add_devices(&json, model, defs);
 	json_add_steps(&json, model);
 	json_add_findings(&json, model, defs);

@@ -125,6 +125,14 @@ def test_a_device_that_cannot_be_told_from_its_neighbour_is_not_read(tmp_path):
     assert device_of(named)["untracked_bytes"] == CONTEXT + MODULE
 
 
+def test_that_managed_memory_may_be_elsewhere_is_said(tmp_path):
+    program = run(tmp_path, "managed")
+    assert program.report["managed"] == {"current_bytes": 32 * MIB, "peak_bytes": 32 * MIB}
+    assert "managed memory may be the host's: untracked is too low by that, up to 32 MiB" in program.stderr
+    assert device_of(program)["untracked_bytes"] == CONTEXT - 32 * MIB
+    assert "managed" not in run(tmp_path / "without", 0).stderr
+
+
 def test_forks_do_not_meet_nvml_half_way(tmp_path):
     program = run(tmp_path, "forks")
     assert device_of(program)["reserved"]["allocations"] == 200

@@ -3,6 +3,7 @@
  *   readings MODULES       a context, so many modules and libraries, and 64 MiB that stay
  *   readings MODULES oom   and then more than the device has
  *   readings forks         memory, and children that end at once
+ *   readings managed       managed memory, which the simulated GPU has in the host's
  *   readings two           memory on devices 0 and 2, and a module on the latter
  *
  * It asks the driver nothing: what is in use, somebody else has to read. */
@@ -67,6 +68,14 @@ static int fork_often(void)
 	return 0;
 }
 
+static int use_managed(void)
+{
+	CUdeviceptr pointer;
+	take(64 * MIB);
+	MUST(cuMemAllocManaged(&pointer, 32 * MIB, CU_MEM_ATTACH_GLOBAL));
+	return 0;
+}
+
 static int use_two(void)
 {
 	take(64 * MIB);
@@ -83,6 +92,8 @@ int main(int count, char **arguments)
 	use(0);
 	if (!strcmp(what, "two"))
 		return use_two();
+	if (!strcmp(what, "managed"))
+		return use_managed();
 	if (!strcmp(what, "forks"))
 		return fork_often();
 	take(64 * MIB);
