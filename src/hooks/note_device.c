@@ -1,6 +1,9 @@
 /* What calls mean in which a device tells of itself. */
+#include <sys/auxv.h>
+
 #include "hooks/cupti.h"
 #include "hooks/rows.h"
+#include "recorder/config.h"
 #include "recorder/elf.h"
 #include "recorder/record.h"
 
@@ -8,6 +11,12 @@
 
 typedef int count_devices(int *);
 typedef int get_uuid(void *, int);
+
+static bool is_nvml_wanted(void)
+{
+	return !getauxval(AT_SECURE) && config_early(offsetof(struct config, enabled)) &&
+	       config_early(offsetof(struct config, readings));
+}
 
 /* NVML numbers devices in an order of its own, and a program that has the driver alone seldom asks who they are. This
  * is the one call of CUDA that we make by ourselves: on the program's thread, at a moment when it has just entered
@@ -21,7 +30,9 @@ static void learn_uuids(void)
 	int count = 0;
 	if (!uuid_of)
 		uuid_of = (get_uuid *)elf_find_anywhere("cuDeviceGetUuid", NULL);
-	if (!count_of || !uuid_of || __atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED) || count_of(&count))
+	if (!count_of || !uuid_of || __atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED))
+		return;
+	if (!is_nvml_wanted() || count_of(&count))
 		return;
 	for (int i = 0; i < count; i++)
 		if (!uuid_of(uuid, i))

@@ -125,6 +125,13 @@ def test_a_device_that_cannot_be_told_from_its_neighbour_is_not_read(tmp_path):
     assert device_of(named)["untracked_bytes"] == CONTEXT + MODULE
 
 
+@pytest.mark.parametrize("setting, asks", [({}, 2), ({"MEMTRACE_NVML": "off"}, 0), ({"MEMTRACE": "off"}, 0)])
+def test_the_driver_is_asked_once_and_only_where_nvml_is_read(tmp_path, setting, asks):
+    nobody = f"{support.LIBRARY}:{support.PROGRAMS / 'nouuid' / 'libnouuid.so'}"
+    program = run(tmp_path, 0, SIMGPU_DEVICES="2", LD_PRELOAD=nobody, **setting)
+    assert program.stderr.count("who is") == asks
+
+
 def test_that_managed_memory_may_be_elsewhere_is_said(tmp_path):
     program = run(tmp_path, "managed")
     assert program.report["managed"] == {"current_bytes": 32 * MIB, "peak_bytes": 32 * MIB}

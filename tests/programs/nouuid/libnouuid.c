@@ -1,4 +1,7 @@
-/* Another library for LD_PRELOAD: a driver that does not tell who its devices are. */
+/* Another library for LD_PRELOAD: a driver that does not tell who its devices are, and says on stderr that it was
+ * asked. */
+#include <stdio.h>
+
 int cuDeviceGetUuid(void *uuid, int device);
 int cuDeviceGetUuid_v2(void *uuid, int device);
 
@@ -7,7 +10,7 @@ int cuDeviceGetUuid_v2(void *uuid, int device);
 int cuDeviceGetUuid(void *uuid, int device)
 {
 	(void)uuid;
-	(void)device;
+	dprintf(2, "who is %d?\n", device);
 	return NOT_SUPPORTED;
 }
 
