@@ -14,9 +14,10 @@
 #include "cli/output.h"
 #include "cli/run_preload.h"
 
+/* A link is another name of one of them. */
 static int is_library(const struct dirent *entry)
 {
-	return strstr(entry->d_name, ".so") != NULL;
+	return entry->d_type != DT_LNK && strstr(entry->d_name, ".so") != NULL;
 }
 
 static void add_libraries(struct text *list, const char *folder)

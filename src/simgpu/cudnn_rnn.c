@@ -10,32 +10,12 @@
  * layer in one direction; it has `gates` input matrices, `gates` recurrent ones, and with a
  * projection one more that turns hidden units into outputs; in that order.
  */
-#include "sim_cudnn.h"
+#include "sim_cudnn_rnn.h"
 
 #include <stdlib.h>
 
 enum { MODE_LSTM = 2, MODE_GRU = 3 };
-enum { BIAS_NONE = 0 };
 enum { DIRECTION_BOTH = 1 };
-enum { FORWARD_TRAINING = 1 };
-
-struct rnn_desc {
-	int mode;
-	int bias_mode;
-	int direction;
-	int data_type;
-	int input_size;
-	int hidden_size;
-	int output_size; /* of a projection; otherwise the hidden size */
-	int layer_count;
-};
-
-struct rnn_data_desc {
-	int data_type;
-	int sequence_length;
-	int batch_size;
-	int vector_size;
-};
 
 SIM_API(int, cudnnCreateRNNDescriptor, struct rnn_desc **desc)
 {

@@ -73,7 +73,7 @@ $(eval $(call sim_library,libcublas.so.12,cublas.c sim_driver.c,15,-DSIM_CUDA_MA
 $(eval $(call sim_library,libcublasLt.so.13,cublaslt.c,15,-DSIM_CUDA_MAJOR=13))
 $(eval $(call sim_library,libcublasLt.so.12,cublaslt.c,15,-DSIM_CUDA_MAJOR=12))
 $(eval $(call sim_library,libcudnn.so.9,$(SIMGPU_CUDNN),3000))
-$(eval $(call sim_library,libcudnn.so.8,$(SIMGPU_CUDNN),9,-DCUDNN_VERSION_NUMBER=8907))
+$(eval $(call sim_library,libcudnn.so.8,$(SIMGPU_CUDNN) cudnn_rnn_v6.c,9,-DCUDNN_VERSION_NUMBER=8907))
 $(eval $(call sim_library,libnvToolsExt.so.1,nvtx.c,1))
 $(eval $(call sim_library,libnccl.so.2,$(SIMGPU_NCCL),5,$(SIMGPU_CUDA13)))
 SIMGPU_CUPTI := cupti.c cupti_activity.c cupti_buffers.c sim_driver.c
@@ -100,5 +100,10 @@ $(SIMGPU_PYTHON): $(SIMGPU_DIR)/python/sitecustomize.py
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
+# The name by which PyTorch 2.1 opens the driver.
+SIMGPU_DRIVER_NAME := $(SIMGPU_OUT)/libcuda.so
+$(SIMGPU_DRIVER_NAME): $(SIMGPU_OUT)/libcuda.so.1
+	$(Q)ln -sf $(<F) $@
+
 .PHONY: simgpu-all
-simgpu-all: $(SIMGPU_LIBRARIES) $(SIMGPU_PYTHON)
+simgpu-all: $(SIMGPU_LIBRARIES) $(SIMGPU_PYTHON) $(SIMGPU_DRIVER_NAME)
