@@ -56,3 +56,20 @@ fetch_wheel() {
     fi
     compgen -G "$cache/$file-*.whl" | head -n 1
 }
+
+# listed FILE: the lines of a list, without its comments.
+listed() {
+    grep -E '^[^#]' "$1"
+}
+
+# listed_specs FILE: what a list names, a line each: a wheel in the shared cache or the name for pip to download.
+listed_specs() {
+    local spec
+    while read -r spec; do
+        if is_cache_shared; then
+            fetch_wheel "$spec"
+        else
+            echo "$spec"
+        fi
+    done < <(listed "$1")
+}

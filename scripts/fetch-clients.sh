@@ -16,27 +16,10 @@ cd "$(dirname "$0")/.."
 python=$(find_python)
 clients=.venv/clients
 
-# words_of LIST: its lines without comments.
-words_of() {
-    grep -v '^#' "$1"
-}
-
-# specs_of NAME: what to install, a wheel in the shared cache or the name for pip to download.
-specs_of() {
-    local spec
-    while read -r spec; do
-        if is_cache_shared; then
-            fetch_wheel "$spec"
-        else
-            echo "$spec"
-        fi
-    done < <(words_of "scripts/clients/$1.txt")
-}
-
 # from_pypi NAME FOLDER
 from_pypi() {
     local specs
-    specs=$(specs_of "$1") || return 1
+    specs=$(listed_specs "scripts/clients/$1.txt") || return 1
     mkdir -p .venv/tmp
     # shellcheck disable=SC2086 # one word a package
     TMPDIR=$PWD/.venv/tmp "$python" -m pip --python .venv/bin/python install --quiet --no-deps --no-cache-dir \
@@ -48,7 +31,7 @@ from_debian() {
     local apt=$PWD/$2/apt mirror
     mirror=$(find_mirror) && [ -n "$mirror" ] || return 1
     # shellcheck disable=SC2046 # one word a package
-    { open_suite "$mirror" sid main contrib && unpack_packages "$PWD/$2/root" $(words_of "scripts/clients/$1.debian"); } \
+    { open_suite "$mirror" sid main contrib && unpack_packages "$PWD/$2/root" $(listed "scripts/clients/$1.debian"); } \
         >/dev/null 2>&1 || return 1
     rm -rf "$apt"
 }

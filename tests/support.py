@@ -190,9 +190,9 @@ def is_exit_abort(result):
     )
 
 
-def run_case(name, folder, torch="2.15", setting=None, history=False, preload=True, **more):
+def run_case(name, folder, torch="2.15", setting=None, history=False, preload=True, python=PYTHON, **more):
     """Runs tests/cases/NAME.py; its trace and its account go below `folder`. An abort at exit is
-    repeated once."""
+    repeated once. python: of another environment, whose own PyTorch then runs."""
     for attempt in ("first", "second"):
         place = folder / attempt
         (place / "out").mkdir(parents=True)
@@ -209,7 +209,7 @@ def run_case(name, folder, torch="2.15", setting=None, history=False, preload=Tr
                 **more,
             },
         )
-        result = run([PYTHON, CASES / f"{name}.py"], env, cwd=place)
+        result = run([python, CASES / f"{name}.py"], env, cwd=place)
         if not is_exit_abort(result):
             break
         print(f"{name}: Python aborted at exit (its own defect); run repeated", file=sys.stderr)

@@ -31,12 +31,12 @@ def train_rank(rank):
     from common import GPT, batch, done, nn, torch, train
 
     torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    dist.init_process_group("nccl")
     model = nn.parallel.DistributedDataParallel(GPT(layers=4).cuda(), device_ids=[rank])
     optimizer = torch.optim.AdamW(model.parameters())
     train(model, optimizer, 3, lambda: batch(2), amp=torch.bfloat16)
     dist.all_reduce(torch.ones(4).cuda())
-    dist.barrier()
+    dist.barrier(device_ids=[rank])
     dist.destroy_process_group()  # frees the tensor of the barrier
     done(__file__)
     return model, optimizer

@@ -12,7 +12,7 @@ while True:
         tried.append(size)
         train(model, optimizer, 2, lambda: batch(size), amp=torch.bfloat16)
         break
-    except torch.OutOfMemoryError:
+    except torch.cuda.OutOfMemoryError:
         size //= 2
         optimizer.zero_grad(set_to_none=True)
 done(__file__, tried=tried)

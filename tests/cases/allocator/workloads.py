@@ -369,7 +369,7 @@ def run(name):
     began = time.monotonic()
     try:
         ALL[name]()
-    except torch.OutOfMemoryError as error:
+    except torch.cuda.OutOfMemoryError as error:
         oom = str(error)[:420]
     seconds = time.monotonic() - began
 
