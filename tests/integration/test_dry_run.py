@@ -114,6 +114,14 @@ def test_an_installed_tool_finds_its_libraries(tmp_path):
     assert only_device(tmp_path / "out")["total_bytes"] == 14909 * MIB
 
 
+# What every user asks of his torch: how large is a tensor of 4 MiB, and whose library said so.
+ASK = "import torch; torch.ones(1 << 20, device='cuda'); print(torch.__file__)"
+
+
+def allocated(folder):
+    return only_device(folder)["pytorch"]["allocated"]["peak_bytes"]
+
+
 def link_torch(folder):
     """The installed torch, its files linked: $ORIGIN of its libraries is below `folder`."""
     installed = next((ROOT / ".venv/lib").glob("python3*/site-packages/torch"))
@@ -134,13 +142,75 @@ def test_the_stand_ins_come_before_the_libraries_of_nvidias_wheels(tmp_path):
         library.mkdir(parents=True)
         for stand_in in SIMGPU.iterdir():
             (library / stand_in.name).write_text("must not be opened")
-    program = ("-c", "import torch; torch.ones(1 << 20, device='cuda'); print(torch.__file__)")
+    program = ("-c", ASK)
     (tmp_path / "out").mkdir()
     plain = run([PYTHON, *program], environment(preload=False, PYTHONPATH=str(site)))
     assert plain.returncode != 0 and "file too short" in plain.stderr
     result = dry("l4", "--", PYTHON, *program, cwd=tmp_path / "out", PYTHONPATH=str(site))
     assert (result.returncode, result.stdout.strip()) == (0, f"{site}/torch/__init__.py")
-    assert only_device(tmp_path / "out")["pytorch"]["allocated"]["peak_bytes"] == 4 * MIB
+    assert allocated(tmp_path / "out") == 4 * MIB
+
+
+def test_a_virtual_environment_is_used_as_it_is(tmp_path):
+    """An activated one: its python is found by PATH, its torch in its own folder, without NVIDIA's wheels."""
+    place = tmp_path / "venv"
+    run([PYTHON, "-m", "venv", "--without-pip", place], environment(preload=False))
+    site = next(place.glob("lib/python3*/site-packages"))
+    installed = next((ROOT / ".venv/lib").glob("python3*/site-packages"))
+    for entry in installed.iterdir():
+        if entry.name != "__pycache__":
+            (site / entry.name).symlink_to(entry)
+    (tmp_path / "out").mkdir()
+    activated = {"VIRTUAL_ENV": str(place), "PATH": f"{place}/bin:{os.environ['PATH']}"}
+    result = dry("l4", "--", "python", "-c", ASK + "; import sys; print(sys.prefix)", cwd=tmp_path / "out",
+                 **activated)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == [f"{site}/torch/__init__.py", str(place)]
+    assert allocated(tmp_path / "out") == 4 * MIB
+
+
+REAL_DRIVER = """
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((constructor)) static void loaded(void)
+{
+	static const char words[] = "the card in this machine was touched\\n";
+	(void)!write(2, words, sizeof words - 1);
+	abort();
+}
+"""
+
+
+@pytest.fixture
+def real_gpu(tmp_path):
+    """A machine with a driver and a toolkit of its own, first in the search of libraries: whoever opens one of them
+    ends. Its device files cannot be staged: without the driver nothing knows of them."""
+    folder = tmp_path / "usr-lib"
+    folder.mkdir()
+    (tmp_path / "driver.c").write_text(REAL_DRIVER)
+    built = folder / "libcuda.so.1"
+    compiler = os.environ.get("CC", "cc")
+    done = run([compiler, "-shared", "-fPIC", "-o", built, tmp_path / "driver.c"], os.environ.copy())
+    assert done.returncode == 0, done.stderr
+    for name in ("libnvidia-ml.so.1", "libcudart.so.12", "libcudart.so.13", "libcublas.so.13", "libcudnn.so.9"):
+        shutil.copy(built, folder / name)
+    return {"LD_LIBRARY_PATH": str(folder), "CUDA_VISIBLE_DEVICES": "7", "NVIDIA_VISIBLE_DEVICES": "none"}
+
+
+@pytest.mark.parametrize("program", [(TRAINING, "linear", "1"), (PYTHON, "-c", ASK)], ids=["c", "torch"])
+def test_a_real_gpu_in_the_machine_stays_untouched(tmp_path, real_gpu, program):
+    (tmp_path / "out").mkdir()
+    env = {**environment(preload=False, LC_ALL="C.UTF-8"), **real_gpu}
+    touched = run(program, env)
+    assert touched.returncode != 0 and "was touched" in touched.stderr
+    result = run([TOOL, "run", "--simulate", "l4", "--", *program], env, cwd=tmp_path / "out")
+    assert result.returncode == 0 and "was touched" not in result.stderr, result.stderr
+    assert only_device(tmp_path / "out")["total_bytes"] == 22563 * MIB
+
+
+def test_the_driver_has_the_name_by_which_pytorch_2_1_opens_it():
+    """Without a version; the loader sees that it is the same file."""
+    assert (SIMGPU / "libcuda.so").samefile(SIMGPU / "libcuda.so.1")
 
 
 @pytest.mark.parametrize(
@@ -292,6 +362,16 @@ def test_small_whole_numbers_are_computed_where_it_is_asked_for(tmp_path):
     told = json.loads(result.stdout)
     assert told[:8] == truth[:8] and told[8:10] == [6, 0.0]
     assert "sitecustomize" not in support.memtrace("dump", "--stacks", support.traces_in(tmp_path)[0])
+
+
+def test_what_torchrun_starts_has_a_trace_for_each_rank(tmp_path):
+    """Programs without PyTorch: only torchrun itself has it here."""
+    result = dry("l4", "--devices", "2", "--output", tmp_path / "%r", "--", PYTHON, "-m", "torch.distributed.run",
+                 "--standalone", "--no-python", "--nproc-per-node", "2", TRAINING, "linear", "1", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    reports = [support.report(trace) for trace in support.traces_in(tmp_path)]
+    assert sorted(report["program"]["rank"] for report in reports) == [0, 1]
+    assert re.search(r"2 processes.*\n +0 .*exit status 0.*\n +1 .*exit status 0", result.stderr, re.S)
 
 
 @pytest.mark.skipif(os.environ.get("MEMTRACE_FULL") != "1", reason="three PyTorch processes: full")
