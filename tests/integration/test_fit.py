@@ -24,8 +24,8 @@ def clean(**more):
     return env
 
 
-def fit(*words, cwd, status=0, **more):
-    result = run([TOOL, "fit", *words], clean(TMPDIR=str(cwd), **more), cwd=cwd)
+def fit(*words, cwd, status=0, timeout=support.TIMEOUT_S, **more):
+    result = run([TOOL, "fit", *words], clean(TMPDIR=str(cwd), **more), cwd=cwd, timeout=timeout)
     assert result.returncode == status, result.stderr
     assert not list(cwd.glob("memtrace-fit.*"))  # it leaves nothing behind
     return result
@@ -184,7 +184,7 @@ def test_a_pytorch_program_is_ended_after_its_steps(tmp_path, script):
 @pytest.mark.parametrize("kind", ["mlp", "deep", "norm", "heads"])
 def test_answers_for_pytorch_equal_those_of_trying_every_size_around(tmp_path, script, kind):
     result = fit("--card", "t4,l4,h100", "--memory", "1500MiB", "--vary", "BATCH=1:256", "--json", "--",
-                 PYTHON, script, kind, "{BATCH}", "3", cwd=tmp_path)
+                 PYTHON, script, kind, "{BATCH}", "3", cwd=tmp_path, timeout=3600)
     for card, search in found(result).items():
         check_neighbourhood(tmp_path, card, "1500MiB", search,
                             lambda size: (PYTHON, script, kind, size, 3))
