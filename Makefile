@@ -291,6 +291,10 @@ fuzz: $(fuzzers) ## Feed broken input to all that reads some, FUZZ_SECONDS each 
 # What a fuzzer needs beyond the parts that all are linked with.
 fuzz_more_fuzz_settings := src/recorder/config.c src/recorder/say.c
 fuzz_more_fuzz_options := src/cli/options.c
+fuzz_more_fuzz_fit := src/cli/options.c src/cli/fit_options.c
+fuzz_more_fuzz_card := src/simgpu/sim_card.c src/simgpu/sim_bytes.c
+fuzz_more_fuzz_reader := tests/fuzz/trace_steps.c tests/fuzz/trace_seeds.c
+fuzz_more_fuzz_repair := $(fuzz_more_fuzz_reader)
 fuzz_flags := -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_objects = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(filter %.c,$(1)))
 

@@ -26,7 +26,7 @@ def read_config(path):
     try:
         with open(path, encoding="utf-8") as file:
             config = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         fail(f"{path}: {error}")
     if not isinstance(config, dict) or "model_type" not in config:
         fail(f"{path}: it has no model_type, so it is no config.json of a model")
@@ -102,4 +102,5 @@ def main():
     print(f"{place}: {len(tensors)} tensors, {data_bytes:,} bytes, of which none is on the disk")
 
 
-main()
+if __name__ == "__main__":
+    main()

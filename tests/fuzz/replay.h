@@ -1,4 +1,6 @@
-/* Built without a fuzzing compiler, a fuzzer is a program that replays files: `fuzz_NAME FILE...`. */
+/* Built without a fuzzing compiler, a fuzzer is a program that replays files: `fuzz_NAME FILE...`. One that can write
+ * inputs to begin with defines WRITE_SEEDS, the function that does it, before it includes this: with FUZZ_SEEDS=DIRECTORY
+ * in its environment it writes them there, and ends. */
 #ifndef TESTS_REPLAY_H
 #define TESTS_REPLAY_H
 
@@ -30,10 +32,29 @@ static inline char *line_of(const uint8_t *data, size_t bytes, unsigned n)
 #endif
 #endif
 
+#ifdef WRITE_SEEDS
+void WRITE_SEEDS(const char *directory);
+int LLVMFuzzerInitialize(int *count, char ***arguments);
+int LLVMFuzzerInitialize(int *count, char ***arguments)
+{
+	const char *directory = getenv("FUZZ_SEEDS");
+	(void)count;
+	(void)arguments;
+	if (directory) {
+		WRITE_SEEDS(directory);
+		exit(0);
+	}
+	return 0;
+}
+#endif
+
 #ifndef FUZZING
 int main(int count, char **paths)
 {
 	static uint8_t data[1 << 20];
+#ifdef WRITE_SEEDS
+	LLVMFuzzerInitialize(&count, &paths);
+#endif
 	for (int i = 1; i < count; i++) {
 		FILE *file = fopen(paths[i], "rb");
 		if (!file) {
