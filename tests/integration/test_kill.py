@@ -47,6 +47,8 @@ def kill_one(folder, chance, is_early):
         time.sleep(chance.uniform(0, EARLY_LONGEST_S))  # the moment of the kill, no order
     else:
         assert process.stdout.readline() == b"ready\n"
+        while not any(any(counts) for counts in completed_calls(page).values()):
+            assert process.poll() is None
         time.sleep(chance.uniform(0, LONGEST_S))
     process.kill()
     process.wait()

@@ -4,6 +4,7 @@ the table that `memtrace run` prints of all."""
 import json
 import os
 import re
+import shutil
 
 import pytest
 
@@ -86,6 +87,25 @@ def test_a_folder_that_cannot_be_written_costs_a_line(tmp_path):
     run = traced.run(tmp_path, "leave", "exit", MEMTRACE_OUTPUT=str(tmp_path / "a file" / "x"))
     assert (run.status, run.stdout) == (3, "done\n")
     assert run.stderr.startswith("memtrace: cannot write ") and run.stderr.count("\n") == 1
+
+
+def namespaces_work():
+    return os.geteuid() == 0 and not support.run(
+        ["unshare", "--pid", "--fork", "true"], support.environment(preload=False)
+    ).returncode
+
+
+@pytest.mark.skipif(not shutil.which("unshare") or not namespaces_work(), reason="no namespaces of pids here")
+def test_processes_that_all_have_the_pid_1_do_not_overwrite_each_other(tmp_path):
+    """As in containers that share a folder."""
+    for _ in range(3):
+        run = traced.run(
+            tmp_path, shutil.which("unshare"), "--pid", "--fork", LEAVE, "exit", MEMTRACE_OUTPUT="run.%p"
+        )
+        assert run.status == 3
+    names = {trace.name for trace in run.traces}
+    assert names == {"run.1.mtrace", "run.1.2.mtrace", "run.1.3.mtrace"}
+    assert all(traced.figures(support.report(trace)) == (3, 1, 4000) for trace in run.traces)
 
 
 # ---- torchrun ---------------------------------------------------------------------------------
