@@ -59,6 +59,7 @@ bool model_categories_at_oom(const struct model *, size_t index, struct model_ca
 /* The most parameters that there were at once whose memory is of this size; of very many sizes some are not
  * counted. */
 uint64_t model_parameters_of_size(const struct model *, uint64_t bytes);
+bool model_has_parameter_of(const struct model *, uint64_t least_bytes, uint64_t most_bytes); /* linear in sizes */
 
 enum model_phase {
 	MODEL_PHASE_OTHER, /* outside of all modules and passes: data, evaluation code, set-up */

@@ -129,8 +129,11 @@ static struct loop *claim(struct model *m, struct thread *thread, struct loop *l
 static bool leads(const struct moment_facts *facts)
 {
 	const struct stack_marks *marks = facts->marks;
+	/* A Function of the program's has a frame of its own also in a forward pass, up to PyTorch 2.8. */
+	bool is_forward = marks->context == MARK_FORWARD ||
+			  (marks->context == MARK_FUNCTION && facts_have(facts, MARK_FORWARD));
 	return marks->flags & MARK_IS_PYTHON &&
-	       (marks->context == MARK_FORWARD || marks->context == MARK_OPTIMIZER || facts->is_backward);
+	       (is_forward || marks->context == MARK_OPTIMIZER || facts->is_backward);
 }
 
 static struct loop *find_loop(struct model *m, const struct event *e, const struct moment_facts *facts)

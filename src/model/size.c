@@ -72,3 +72,14 @@ uint64_t model_parameters_of_size(const struct model *m, uint64_t bytes)
 	const struct size_entry *entry = size_find(m, bytes);
 	return entry ? (uint64_t)entry->parameters_most : 0;
 }
+
+bool model_has_parameter_of(const struct model *m, uint64_t least_bytes, uint64_t most_bytes)
+{
+	const struct sizes *sizes = &m->attribution->sizes;
+	for (uint32_t i = 0; i < sizes->capacity; i++) {
+		const struct size_entry *entry = &sizes->entries[i];
+		if (entry->parameters_most && entry->bytes >= least_bytes && entry->bytes <= most_bytes)
+			return true;
+	}
+	return false;
+}

@@ -116,11 +116,18 @@ static void find_sharding(struct levers *levers, const struct lever_facts *facts
 		      {"zero2", "sharding gradients too (ZeRO-2)"},
 		      {"zero3", "sharding parameters too (ZeRO-3, FSDP)"}};
 	uint64_t ranks = facts->world_size > 1 ? facts->world_size : 2, bytes = 0;
-	static const unsigned categories[] = {MODEL_OPTIMIZER_STATE, MODEL_GRADIENTS, MODEL_PARAMETERS};
+	/* DistributedDataParallel's buckets are gradients, or copies of them that sharding does without. */
+	const uint64_t parts[] = {facts->category[MODEL_OPTIMIZER_STATE],
+				  facts->category[MODEL_GRADIENTS] + facts->category[MODEL_COMMUNICATION],
+				  facts->category[MODEL_PARAMETERS]};
+	if (facts->has_shards) {
+		add_useless(levers, "zero3", "sharding", "it is in use");
+		return;
+	}
 	for (unsigned i = 0; i < 3; i++) {
-		bytes += facts->category[categories[i]];
+		bytes += parts[i];
 		uint64_t saves = bytes / ranks * (ranks - 1);
-		if (!is_worth(facts, saves) || !facts->category[categories[i]])
+		if (!is_worth(facts, saves) || !parts[i])
 			continue;
 		struct text text = begin(levers, stages[i].name);
 		text_add(&text, stages[i].words);
@@ -174,14 +181,33 @@ static void find_batch(struct levers *levers, const struct lever_facts *facts)
 	uint64_t kept = facts->backwards_a_step > 1
 				? 0
 				: less(facts->gradient_bytes, facts->category[MODEL_GRADIENTS]);
-	uint64_t most = less(facts->batch_bytes / 2, kept);
+	uint64_t half = less(facts->batch_bytes / 2, kept);
+	uint64_t most = above(facts, half, facts->static_bytes);
 	uint64_t least = smaller(less(facts->peak_bytes, facts->optimizer_bytes),
 				 less(less(facts->peak_bytes, facts->backward_floor_bytes) / 2, kept));
-	if (facts->batch_bytes < facts->peak_bytes / 10)
+	if (facts->batch_bytes < facts->peak_bytes / 10) {
 		add_useless(levers, "half_batch", "a smaller batch", "little of the peak grows with it");
-	else if (is_worth(facts, most))
-		add(levers, "half_batch", "half the batch, accumulated twice", most, least < most - most / 10,
-		    "activations, input and temporaries grow with the batch; gradients stay meanwhile");
+		return;
+	}
+	if (!is_worth(facts, most))
+		return;
+	struct text text = begin(levers, "half_batch");
+	text_printf(&text, "half the batch, accumulated (%llu %% grows with it)",
+		    (unsigned long long)(100 * facts->batch_bytes / facts->peak_bytes));
+	end(levers, most, least < half - half / 10,
+	    "activations, input and temporaries grow with the batch; gradients stay meanwhile");
+}
+
+/* The same, but there is one pass; and of scores of every token with every other a quarter is left. */
+static void find_length(struct levers *levers, const struct lever_facts *facts)
+{
+	uint64_t part = facts->batch_bytes / 2 + facts->score_bytes / 4;
+	uint64_t most = above(facts, part, facts->static_bytes);
+	uint64_t least = smaller(less(facts->peak_bytes, facts->optimizer_bytes),
+				 less(facts->peak_bytes, facts->backward_floor_bytes) / 2);
+	if (facts->has_sequence && facts->batch_bytes >= facts->peak_bytes / 10 && is_worth(facts, most))
+		add(levers, "half_length", "half the length of the sequences", most, least < part - part / 10,
+		    "what grows with the batch grows with the length too; attention scores with its square");
 }
 
 static void add_class(struct text *text, const char *function)
@@ -220,12 +246,25 @@ static void find_checkpointing(struct levers *levers, const struct lever_facts *
 /* Weights get a copy of two bytes: where that is more than activations shrink, it is not worth it. */
 static void find_precision(struct levers *levers, const struct lever_facts *facts)
 {
-	uint64_t saves = facts->halvable_bytes / 2;
+	uint64_t saves = above(facts, facts->halvable_bytes / 2, facts->static_bytes);
 	if (facts->has_autocast)
 		add_useless(levers, "mixed_precision", "mixed precision", "it is in use");
 	else if (is_worth(facts, saves) && saves > facts->parameter_bytes / 2)
 		add(levers, "mixed_precision", "mixed precision (autocast to bfloat16)", saves, true,
 		    "activations of two bytes, if they are fp32 now; weights get a copy");
+}
+
+/* They live until autocast ends. Without it, those of layers whose backward pass is over are gone: as large a
+ * part as gradients are there, if these began at nothing. */
+static void find_casts(struct levers *levers, const struct lever_facts *facts)
+{
+	uint64_t saves = facts->cast_kept_bytes;
+	if (facts->is_backward_peak && !facts->kept_gradient_bytes && facts->gradient_bytes)
+		saves = (uint64_t)((double)saves * (double)smaller(facts->category[MODEL_GRADIENTS], facts->gradient_bytes) /
+				   (double)facts->gradient_bytes);
+	if ((facts->is_backward_peak || facts->is_optimizer_peak) && is_worth(facts, saves))
+		add(levers, "autocast_copies", "backward and step outside of autocast", saves, true,
+		    "autocast keeps its copies of the weights until it ends");
 }
 
 static void find_loss(struct levers *levers, const struct lever_facts *facts)
@@ -248,6 +287,18 @@ static void find_attention(struct levers *levers, const struct lever_facts *fact
 		return;
 	add(levers, "fused_attention", "scaled_dot_product_attention", saves, true,
 	    "it keeps no scores of every token with every other");
+}
+
+/* ---------- the allocator ---------- */
+
+static void find_allocator(struct levers *levers, const struct lever_facts *facts)
+{
+	static const char name[] = "allocator_settings";
+	if (facts->unused_bytes > facts->reserved_bytes / 10)
+		add(levers, name, "allocator settings, of what is reserved", facts->unused_bytes, true,
+		    "it was reserved and not allocated; memtrace whatif tells which setting helps");
+	else if (facts->reserved_bytes)
+		add_useless(levers, name, "allocator settings", "nearly all that is reserved is allocated");
 }
 
 /* ---------- all ---------- */
@@ -274,17 +325,20 @@ void levers_find(struct levers *levers, const struct model *model, const struct 
 	struct lever_facts facts;
 	*levers = (struct levers){.peak_bytes = device->peak.allocated_bytes};
 	lever_facts_find(&facts, model, defs, device);
-	if (!facts.steps || !facts.gradient_bytes)
+	if (!facts.steps || !facts.backwards_a_step)
 		return;
 	find_batch(levers, &facts);
+	find_length(levers, &facts);
 	find_checkpointing(levers, &facts);
 	find_precision(levers, &facts);
+	find_casts(levers, &facts);
 	find_loss(levers, &facts);
 	find_attention(levers, &facts);
 	find_optimizer(levers, &facts);
 	find_set_to_none(levers, &facts);
 	find_no_grad(levers, &facts);
 	find_sharding(levers, &facts);
+	find_allocator(levers, &facts);
 	for (size_t i = 0; i < levers->count; i++)
 		levers->rows[i].up_to |= levers->rows[i].saves_bytes && !facts.is_peak_in_steps;
 	sort(levers);

@@ -8,7 +8,7 @@
 #include "model/model.h"
 #include "trace/defs.h"
 
-#define LEVERS_MAX	 16
+#define LEVERS_MAX	 20
 #define LEVER_TEXT_BYTES 96
 
 struct lever {

@@ -7,16 +7,14 @@
 #include "report/where.h"
 
 #define CANDIDATES_MAX 32
-#define CALLERS_MAX    64
-#define COUNTS_MAX     16
-#define SMALLEST_BYTES 4096 /* of what a block returns: smaller are its statistics */
+#define PLACES_MAX     96
+#define SMALLEST_BYTES 4096 /* of what counts, and of what a block returns: smaller are statistics */
 
-struct caller { /* a place that calls a candidate */
+struct place { /* a line of a candidate, as far as it is called from one place */
+	uint32_t line;	 /* Python frame */
 	uint32_t suffix; /* hash of the frames beyond it */
-	uint64_t least;	 /* blocks of one stack: as many as there are calls, or more */
-	struct {
-		uint64_t count, bytes;
-	} counts[COUNTS_MAX];
+	uint64_t bytes, heaviest; /* of the stack that holds most: its blocks */
+	uint64_t calls;		  /* as many, or a few more: of some calls its block may be gone already */
 };
 
 struct candidate {
@@ -24,8 +22,8 @@ struct candidate {
 	const struct def_python_frame *last;  /* its last line that makes a tensor itself … */
 	uint64_t last_bytes, last_count;      /* … and the smallest: what it returns, or smaller */
 	uint64_t bytes;
-	size_t caller_count;
-	struct caller callers[CALLERS_MAX];
+	size_t place_count;
+	struct place places[PLACES_MAX];
 };
 
 struct search {
@@ -68,39 +66,23 @@ static uint32_t hash_suffix(const struct def_stack *stack, uint32_t from)
 	return hash;
 }
 
-static struct caller *find_caller(struct candidate *candidate, uint32_t suffix)
+static struct place *find_place(struct candidate *candidate, uint32_t line, uint32_t suffix)
 {
-	for (size_t i = 0; i < candidate->caller_count; i++)
-		if (candidate->callers[i].suffix == suffix)
-			return &candidate->callers[i];
-	if (candidate->caller_count == CALLERS_MAX)
+	struct place *place = candidate->places, *end = place + candidate->place_count;
+	for (; place < end; place++)
+		if (place->line == line && place->suffix == suffix)
+			return place;
+	if (candidate->place_count == PLACES_MAX)
 		return NULL;
-	struct caller *caller = &candidate->callers[candidate->caller_count++];
-	*caller = (struct caller){.suffix = suffix, .least = UINT64_MAX};
-	return caller;
+	candidate->place_count++;
+	*place = (struct place){.line = line, .suffix = suffix};
+	return place;
 }
 
-static void add_count(struct caller *caller, const struct model_share *share)
+static void note_last(struct candidate *candidate, const struct def_python_frame *frame,
+		      const struct model_share *share)
 {
-	if (share->count < caller->least)
-		caller->least = share->count;
-	for (size_t i = 0; i < COUNTS_MAX; i++) {
-		if (caller->counts[i].count && caller->counts[i].count != share->count)
-			continue;
-		caller->counts[i].count = share->count;
-		caller->counts[i].bytes += share->bytes;
-		return;
-	}
-}
-
-static void add_share(struct candidate *candidate, const struct def_stack *stack, uint32_t at, bool is_innermost,
-		      const struct def_python_frame *frame, const struct model_share *share)
-{
-	struct caller *caller = find_caller(candidate, hash_suffix(stack, at + 1));
-	candidate->bytes += share->bytes;
-	if (caller)
-		add_count(caller, share);
-	if (!is_innermost || share->bytes / share->count < SMALLEST_BYTES || (candidate->last && candidate->last->line > frame->line))
+	if (candidate->last && candidate->last->line > frame->line)
 		return;
 	if (!candidate->last || candidate->last->line < frame->line)
 		candidate->last_bytes = candidate->last_count = 0;
@@ -110,6 +92,24 @@ static void add_share(struct candidate *candidate, const struct def_stack *stack
 		candidate->last_bytes = share->bytes;
 		candidate->last_count = share->count;
 	}
+}
+
+/* Shares come largest first. */
+static void add_share(struct candidate *candidate, const struct def_stack *stack, uint32_t at,
+		      const struct def_python_frame *frame, const struct model_share *share)
+{
+	candidate->bytes += share->bytes;
+	if (share->bytes / share->count < SMALLEST_BYTES)
+		return;
+	struct place *place = find_place(candidate, stack->python[at], hash_suffix(stack, at + 1));
+	if (place && !place->heaviest) {
+		place->bytes = share->bytes;
+		place->heaviest = place->calls = share->count;
+	} else if (place && share->count > place->calls && share->count <= place->heaviest * 5 / 4) {
+		place->calls = share->count;
+	}
+	if (!at)
+		note_last(candidate, frame, share);
 }
 
 static bool is_before(const struct defs *defs, const struct def_stack *stack, uint32_t at,
@@ -132,45 +132,86 @@ static void take_share(struct search *search, const struct defs *defs, const str
 			continue;
 		struct candidate *candidate = find_candidate(search, frame);
 		if (candidate)
-			add_share(candidate, stack, i, i == 0, frame, share);
+			add_share(candidate, stack, i, frame, share);
 	}
 }
 
-static uint64_t usual_count(const struct caller *caller)
+/* ---------- how often it was called ---------- */
+
+struct line {
+	uint32_t frame;
+	uint64_t bytes, calls;
+};
+
+static size_t lines_of(const struct candidate *candidate, struct line *lines)
 {
-	size_t most = 0;
-	for (size_t i = 1; i < COUNTS_MAX; i++)
-		if (caller->counts[i].bytes > caller->counts[most].bytes)
-			most = i;
-	return caller->counts[most].count;
+	size_t count = 0;
+	for (size_t i = 0; i < candidate->place_count; i++) {
+		const struct place *place = &candidate->places[i];
+		size_t at = 0;
+		while (at < count && lines[at].frame != place->line)
+			at++;
+		if (at == count)
+			lines[count++] = (struct line){.frame = place->line};
+		lines[at].bytes += place->bytes;
+		lines[at].calls += place->calls;
+	}
+	return count;
 }
 
-/* 0: it is called once from each place, and not from several. */
-static uint64_t count_calls(const struct candidate *candidate)
+/* Those that may have been run as often as `line`: of the last calls some blocks may be gone. */
+static size_t count_like(const struct line *lines, size_t count, const struct line *line)
 {
-	uint64_t least = 0, usual = 0;
-	for (size_t i = 0; i < candidate->caller_count; i++) {
-		least += candidate->callers[i].least;
-		usual += usual_count(&candidate->callers[i]);
+	size_t like = 0;
+	for (size_t i = 0; i < count; i++)
+		like += lines[i].calls <= line->calls && lines[i].calls >= line->calls - line->calls / 4;
+	return like;
+}
+
+struct calls {
+	uint64_t count; /* 0: it is not repeated */
+	bool is_sure;	/* several lines say so, and most; else it may only contain what is repeated */
+};
+
+static struct calls count_calls(const struct candidate *candidate)
+{
+	struct line lines[PLACES_MAX];
+	size_t count = lines_of(candidate, lines), most = 0;
+	const struct line *best = NULL;
+	uint64_t least = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		size_t like = count_like(lines, count, &lines[i]);
+		if (like > most || (like == most && lines[i].bytes > best->bytes)) {
+			most = like;
+			best = &lines[i];
+		}
+		if (lines[i].calls < least)
+			least = lines[i].calls;
 	}
-	return least >= 2 ? usual : 0;
+	if (!best || best->calls < 2)
+		return (struct calls){0};
+	bool is_sure = most >= 2 && most * 2 > count;
+	return (struct calls){.count = is_sure || least >= 2 ? best->calls : 0, .is_sure = is_sure};
 }
 
 void lever_block_find(struct lever_facts *facts, struct arena *arena, const struct defs *defs,
 		      const struct model_share *shares, size_t count)
 {
 	struct search search = {.candidates = arena_alloc(arena, CANDIDATES_MAX * sizeof *search.candidates)};
+	bool is_sure = false;
 	for (size_t i = 0; search.candidates && i < count; i++)
-		if (shares[i].category == MODEL_ACTIVATIONS)
+		if (shares[i].category == MODEL_ACTIVATIONS && shares[i].count)
 			take_share(&search, defs, &shares[i]);
 	for (size_t i = 0; i < search.count; i++) {
 		const struct candidate *candidate = &search.candidates[i];
-		uint64_t calls = count_calls(candidate);
-		if (!calls || candidate->bytes <= facts->block.bytes)
+		struct calls calls = count_calls(candidate);
+		bool is_better = calls.is_sure == is_sure ? candidate->bytes > facts->block.bytes : calls.is_sure;
+		if (!calls.count || !is_better)
 			continue;
+		is_sure = calls.is_sure;
 		facts->block.frame = candidate->frame;
 		facts->block.bytes = candidate->bytes;
-		facts->block.count = calls;
-		facts->block.boundary_bytes = candidate->last_count == calls ? candidate->last_bytes : 0;
+		facts->block.count = calls.count;
+		facts->block.boundary_bytes = candidate->last_count == calls.count ? candidate->last_bytes : 0;
 	}
 }

@@ -17,6 +17,11 @@ static void raise(uint64_t *highest, uint64_t bytes)
 		*highest = bytes;
 }
 
+static uint64_t less(uint64_t bytes, uint64_t part)
+{
+	return bytes > part ? bytes - part : 0;
+}
+
 static bool has_native(const struct defs *defs, const struct def_stack *stack, const char *part)
 {
 	for (uint32_t i = 0; i < stack->native_count; i++) {
@@ -39,26 +44,75 @@ static bool begins_with_any(const char *text, const char *const *words)
 static const char *const losses[] = {"aten::cross_entropy_loss", "aten::log_softmax", "aten::nll_loss",
 				     "NllLoss", "LogSoftmax", "SliceBackward", NULL};
 static const char *const scores[] = {"aten::softmax", "aten::_softmax", "SoftmaxBackward", NULL};
+static const char *const dropouts[] = {"aten::dropout", "aten::native_dropout", "NativeDropoutBackward", NULL};
 static const char *const full_precision[] = {
 	"aten::add", "aten::cross_entropy_loss", "aten::log_softmax", "aten::softmax", "aten::nll_loss",
 	"aten::embedding", "aten::to_", "NllLoss", "LogSoftmax", "aten::mse_loss",
 	"NativeLayerNorm", "aten::zeros", "aten::full", NULL};
 
+#define NAME_BYTES 128
+#define SCORES_MAX 16
 #define LOSS_LEAST_SHIFT 6 /* a block of a loss that is less than a 64th of the peak is no burden */
 
-static void take_operator(struct lever_facts *facts, const char *name, const struct model_share *share)
+/* The functions of the program or a library that made scores, and how large these were. */
+struct scores {
+	struct {
+		const struct def_python_frame *frame;
+		uint64_t each_bytes;
+	} made[SCORES_MAX];
+	size_t count;
+};
+
+static uint64_t bytes_of_each(const struct model_share *share)
 {
-	uint64_t each = share->count ? share->bytes / share->count : 0;
+	return share->count ? share->bytes / share->count : 0;
+}
+
+static const struct def_python_frame *site_of(const struct defs *defs, const struct model_share *share)
+{
+	struct stack_marks marks;
+	marks_of_stack(defs, share->stack, &marks);
+	return marks.site ? defs_python_frame(defs, marks.site) : NULL;
+}
+
+static void note_scores(struct scores *scores, const struct defs *defs, const struct model_share *share)
+{
+	const struct def_python_frame *frame = site_of(defs, share);
+	if (!frame || scores->count == SCORES_MAX)
+		return;
+	scores->made[scores->count].frame = frame;
+	scores->made[scores->count++].each_bytes = bytes_of_each(share);
+}
+
+/* In a function that makes scores: as large as they are, or its mask of a byte a value. */
+static bool is_dropout_of_scores(const struct scores *scores, const struct defs *defs,
+				 const struct model_share *share)
+{
+	const struct def_python_frame *frame = site_of(defs, share);
+	uint64_t each = bytes_of_each(share);
+	for (size_t i = 0; frame && i < scores->count; i++) {
+		uint64_t of_scores = scores->made[i].each_bytes;
+		if ((each == of_scores || each == of_scores / 2 || each == of_scores / 4) &&
+		    !strcmp(frame->function, scores->made[i].frame->function) &&
+		    !strcmp(frame->file, scores->made[i].frame->file))
+			return true;
+	}
+	return false;
+}
+
+static void take_operator(struct lever_facts *facts, const struct scores *made, const struct defs *defs,
+			  const char *name, const struct model_share *share)
+{
+	uint64_t each = bytes_of_each(share);
 	if (begins_with_any(name, losses) && each >= facts->peak_bytes >> LOSS_LEAST_SHIFT) {
 		facts->loss_bytes += share->bytes;
 		facts->loss_count += share->count;
 		if (each > facts->loss_largest_bytes)
 			facts->loss_largest_bytes = each;
 	}
-	if (begins_with_any(name, scores)) {
+	if (begins_with_any(name, scores) ||
+	    (begins_with_any(name, dropouts) && is_dropout_of_scores(made, defs, share)))
 		facts->score_bytes += share->bytes;
-		facts->score_count += share->count;
-	}
 	if (!begins_with_any(name, full_precision))
 		facts->halvable_bytes += share->bytes;
 }
@@ -74,15 +128,24 @@ static bool grows_with_batch(const struct model_share *share)
 static bool is_cast_weight(const struct model *model, const struct defs *defs, const struct def_stack *stack,
 			   const struct model_share *share)
 {
-	return share->count && has_native(defs, stack, "autocast::cached_cast") &&
+	return share->count && has_native(defs, stack, "cached_cast") &&
 	       model_parameters_of_size(model, 2 * (share->bytes / share->count));
 }
 
-static void take_share(struct lever_facts *facts, const struct model *model, const struct defs *defs,
-		       const struct model_share *share)
+/* The same where what was left over of a segment may have stayed with either. */
+static bool is_like_weight(const struct model *model, const struct defs *defs, const struct def_stack *stack,
+			   const struct model_share *share)
+{
+	uint64_t bytes = 2 * bytes_of_each(share), slack = bytes > 1u << 20 ? 1u << 20 : 512;
+	return share->count && has_native(defs, stack, "cached_cast") &&
+	       model_has_parameter_of(model, less(bytes, 2 * slack), bytes + slack);
+}
+
+static void take_share(struct lever_facts *facts, const struct scores *made, const struct model *model,
+		       const struct defs *defs, const struct model_share *share)
 {
 	const struct def_stack *stack = defs_stack(defs, share->stack);
-	char buffer[128];
+	char buffer[NAME_BYTES];
 	struct text name;
 	struct stack_marks marks;
 	if (!stack || !grows_with_batch(share))
@@ -93,6 +156,8 @@ static void take_share(struct lever_facts *facts, const struct model *model, con
 				      !has_native(defs, stack, "attention_math");
 	if (has_native(defs, stack, "autocast"))
 		facts->has_autocast = true;
+	if (share->detail == MODEL_DETAIL_HELD && is_like_weight(model, defs, stack, share))
+		facts->cast_kept_bytes += share->bytes;
 	if (is_cast_weight(model, defs, stack, share))
 		return;
 	facts->batch_bytes += share->bytes;
@@ -102,7 +167,20 @@ static void take_share(struct lever_facts *facts, const struct model *model, con
 	}
 	text_init_fixed(&name, buffer, sizeof buffer - 1);
 	if (by_name_operator(&name, defs, share->stack))
-		take_operator(facts, text_string(&name), share);
+		take_operator(facts, made, defs, text_string(&name), share);
+}
+
+static void find_scores(struct scores *made, const struct defs *defs, const struct model_share *shares,
+			size_t count)
+{
+	char buffer[NAME_BYTES];
+	struct text name;
+	for (size_t i = 0; i < count; i++) {
+		text_init_fixed(&name, buffer, sizeof buffer - 1);
+		if (grows_with_batch(&shares[i]) && by_name_operator(&name, defs, shares[i].stack) &&
+		    begins_with_any(text_string(&name), scores))
+			note_scores(made, defs, &shares[i]);
+	}
 }
 
 /* Attention scores are no burden where the library's own kernel makes none. */
@@ -113,20 +191,39 @@ static void take_shares(struct lever_facts *facts, const struct model *model, co
 	size_t count = 0;
 	const struct composition of = {COMPOSITION_PEAK, ordinal};
 	const struct model_share *shares = arena ? composition_shares(arena, model, of, &count) : NULL;
+	struct scores made = {.count = 0};
+	if (shares)
+		find_scores(&made, defs, shares, count);
 	for (size_t i = 0; shares && i < count; i++)
-		take_share(facts, model, defs, &shares[i]);
+		take_share(facts, &made, model, defs, &shares[i]);
 	if (shares)
 		lever_block_find(facts, arena, defs, shares, count);
 	if (arena)
 		arena_release(arena);
 }
 
-/* ---------- steps ---------- */
-
-static uint64_t less(uint64_t bytes, uint64_t part)
+static bool is_of_file(const struct def_python_frame *frame, const char *end)
 {
-	return bytes > part ? bytes - part : 0;
+	size_t length = strlen(frame->file), end_length = strlen(end);
+	return length >= end_length && !strcmp(frame->file + length - end_length, end);
 }
+
+/* Tokens that attend to each other, or a recurrent network; what shards. */
+static void take_frames(struct lever_facts *facts, const struct defs *defs)
+{
+	bool has_attention = facts->has_fused_attention || facts->score_bytes;
+	const struct def_python_frame *frame;
+	for (uint32_t id = 1; (frame = defs_python_frame(defs, id)); id++) {
+		facts->has_shards |= strstr(frame->file, "/torch/distributed/fsdp/") ||
+				     strstr(frame->file, "/deepspeed/runtime/zero/") ||
+				     is_of_file(frame, "/zero_redundancy_optimizer.py");
+		facts->has_sequence |= is_of_file(frame, "/torch/nn/modules/rnn.py") ||
+				       (has_attention && !strcmp(frame->function, "embedding") &&
+					is_of_file(frame, "/torch/nn/functional.py"));
+	}
+}
+
+/* ---------- steps ---------- */
 
 static uint64_t of_border(const struct model_step *step, enum model_moment_kind kind, enum model_category category)
 {
@@ -224,9 +321,14 @@ void lever_facts_find(struct lever_facts *facts, const struct model *model, cons
 				      .world_size = find_world_size(defs)};
 	model_categories_at_peak(model, device->ordinal, &categories);
 	memcpy(facts->category, categories.bytes, sizeof facts->category);
+	if (device->pytorch_reserved_known && !device->has_async) {
+		facts->reserved_bytes = device->pytorch_reserved.peak_bytes;
+		facts->unused_bytes = less(facts->reserved_bytes, device->pytorch_allocated.peak_bytes);
+	}
 	facts->is_backward_peak = device->peak.phase == MODEL_PHASE_BACKWARD;
 	facts->is_optimizer_peak = device->peak.phase == MODEL_PHASE_OPTIMIZER;
 	take_steps(facts, model, device->ordinal);
 	if (facts->steps)
 		take_shares(facts, model, defs, device->ordinal);
+	take_frames(facts, defs);
 }

@@ -17,11 +17,15 @@ struct lever_facts {
 	uint64_t halvable_bytes;  /* activations and temporaries that autocast would make half as large */
 	uint64_t loss_bytes;	  /* logits and what the loss made of them */
 	uint64_t loss_count, loss_largest_bytes;
-	uint64_t score_bytes;	  /* attention scores */
-	uint64_t score_count;
+	uint64_t score_bytes;	  /* attention scores, and dropout of them */
+	uint64_t cast_kept_bytes; /* copies of weights that autocast kept through the backward pass */
 	uint64_t dropped_bytes;	  /* a graph that no backward used */
 	uint64_t dropped_largest_bytes; /* of its tensors */
 	bool has_fused_attention, has_checkpoints, has_autocast;
+	bool has_sequence; /* there is a length */
+	bool has_shards;   /* FSDP, ZeRO */
+	uint64_t reserved_bytes; /* the most, by PyTorch; 0: not known … */
+	uint64_t unused_bytes;	 /* … and what that is above the most that was allocated */
 
 	/* Steps; all figures of whole steps. */
 	uint64_t steps;

@@ -30,7 +30,7 @@ static void add_row(struct text *out, const struct lever *lever, struct unit uni
 
 static bool is_told(const struct lever *lever)
 {
-	return !lever->applies && strncmp(lever->name, "zero", 4);
+	return !lever->applies && (lever->saves_bytes == 0 || strncmp(lever->name, "zero", 4));
 }
 
 static void add_others(struct text *out, const struct levers *levers)
@@ -52,20 +52,31 @@ static void add_others(struct text *out, const struct levers *levers)
 	text_add_char(out, '\n');
 }
 
+static bool is_sharding(const struct lever *lever)
+{
+	return !strncmp(lever->name, "zero", 4);
+}
+
+/* Of the stages of sharding the one that saves most stands for all. */
 void levers_print(struct text *out, const struct levers *levers)
 {
 	struct unit unit = unit_for(levers->peak_bytes);
+	bool has_sharding = false;
 	size_t shown = 0;
-	while (shown < levers->count && shown < SHOWN_MAX && levers->rows[shown].applies)
-		shown++;
-	if (!shown)
-		return;
-	text_add(out, "Would lower this peak");
-	layout_word(out, unit.name, BYTES_COLUMN);
-	text_add_char(out, '\n');
-	for (size_t i = 0; i < shown; i++)
-		add_row(out, &levers->rows[i], unit);
-	add_others(out, levers);
+	for (size_t i = 0; i < levers->count && levers->rows[i].applies && shown < SHOWN_MAX; i++) {
+		const struct lever *lever = &levers->rows[i];
+		if (is_sharding(lever) && has_sharding)
+			continue;
+		has_sharding |= is_sharding(lever);
+		if (!shown++) {
+			text_add(out, "Would lower this peak");
+			layout_word(out, unit.name, BYTES_COLUMN);
+			text_add_char(out, '\n');
+		}
+		add_row(out, lever, unit);
+	}
+	if (shown)
+		add_others(out, levers);
 }
 
 void json_add_levers(struct json *json, const struct model *model, const struct defs *defs,

@@ -46,6 +46,7 @@ ALWAYS = (
     "two_threads",
 )
 SCORES = json.loads((support.ROOT / "tests" / "attribution" / "scores.json").read_text())
+ATTEMPTS = 3
 SLACK = 0.3  # per cent: loader threads and late frees differ from run to run
 # What a program needs from scripts/requirements-attribution.txt.
 LIBRARIES = {
@@ -80,12 +81,22 @@ def is_installed(library):
     return importlib.util.find_spec(library) or (warm_torch.LIBRARIES / library).is_dir()
 
 
+def measure(name, folder, torch):
+    """Threads of the program's own may allocate in another order the next time: then there is no truth,
+    and both runs are made again."""
+    for attempt in range(ATTEMPTS):
+        score = compare.measure(name, folder / str(attempt), torch)
+        if score.astray <= score.blocks / 50:
+            break
+    return score
+
+
 @pytest.mark.parametrize("name,torch", chosen())
 def test_the_peak_is_told_as_well_as_before(name, torch, tmp_path):
     library = LIBRARIES.get(name)
     if library and not is_installed(library):
         pytest.skip(f"{library} is not installed (scripts/setup.sh full)")
-    score = compare.measure(name, tmp_path, torch)
+    score = measure(name, tmp_path, torch)
     assert score.blocks > 50
     assert score.astray <= score.blocks / 50, "the two runs differ: there is no truth"
     assert 100 * score.summed <= bound(name, torch, "bound"), compare.row(score)

@@ -215,6 +215,14 @@ uint64_t model_parameters_of_size(const struct model *model, uint64_t bytes)
 	return 0;
 }
 
+bool model_has_parameter_of(const struct model *model, uint64_t least_bytes, uint64_t most_bytes)
+{
+	(void)model;
+	(void)least_bytes;
+	(void)most_bytes;
+	return false;
+}
+
 size_t model_oom_count(const struct model *model)
 {
 	return model->oom_count;

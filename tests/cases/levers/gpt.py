@@ -22,7 +22,7 @@ class Block(nn.Module):
         batch, length, width = x.shape
         qkv = self.qkv(self.norm1(x)).view(batch, length, 3, HEADS, width // HEADS)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        mixed = training.attention(q, k, v)
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
         return x + self.down(F.gelu(self.up(self.norm2(x))))
 
@@ -40,15 +40,22 @@ class GPT(nn.Module):
         x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = training.wrap(block, x)
-        return self.head(self.norm(x))
+        x = self.norm(x)
+        return x if training.has("chunks") else self.head(x)
+
+
+model = GPT().cuda()
 
 
 def make_batch(size):
-    return [torch.randint(0, VOCABULARY, (size, LENGTH)).cuda() for _ in range(2)]
+    shape = size, training.length(LENGTH)
+    return [torch.randint(0, VOCABULARY, shape).cuda() for _ in range(2)]
 
 
-def loss_of(logits, targets):
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+def loss_of(made, targets):
+    if training.has("chunks"):
+        return training.chunked_loss(model.head, made, targets)
+    return F.cross_entropy(made.flatten(0, 1), targets.flatten())
 
 
-training.train(GPT().cuda(), 8, make_batch, loss_of)
+training.train(model, 8, make_batch, loss_of)

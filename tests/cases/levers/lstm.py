@@ -18,15 +18,22 @@ class Model(nn.Module):
 
     def forward(self, ids):
         x, _ = self.lstm(self.tokens(ids))
-        return self.head(self.wide(x))
+        x = self.wide(x)
+        return x if training.has("chunks") else self.head(x)
+
+
+model = Model().cuda()
 
 
 def make_batch(size):
-    return [torch.randint(0, VOCABULARY, (size, LENGTH)).cuda() for _ in range(2)]
+    shape = size, training.length(LENGTH)
+    return [torch.randint(0, VOCABULARY, shape).cuda() for _ in range(2)]
 
 
-def loss_of(logits, targets):
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+def loss_of(made, targets):
+    if training.has("chunks"):
+        return training.chunked_loss(model.head, made, targets)
+    return F.cross_entropy(made.flatten(0, 1), targets.flatten())
 
 
-training.train(Model().cuda(), 32, make_batch, loss_of)
+training.train(model, 32, make_batch, loss_of)
