@@ -325,7 +325,7 @@ void levers_find(struct levers *levers, const struct model *model, const struct 
 	struct lever_facts facts;
 	*levers = (struct levers){.peak_bytes = device->peak.allocated_bytes};
 	lever_facts_find(&facts, model, defs, device);
-	if (!facts.steps || !facts.backwards_a_step)
+	if (!facts.steps || (!facts.gradient_bytes && !facts.backwards_a_step))
 		return;
 	find_batch(levers, &facts);
 	find_length(levers, &facts);

@@ -228,8 +228,8 @@ static void add_troubles(struct text *out, const struct model *model, const stru
 		text_printf(out, "Out of memory, in all: %'llu\n", (unsigned long long)ooms);
 }
 
-/* "No problem found" is only said when the question could be asked: of PyTorch's blocks, and all of them. */
-static void add_findings(struct text *out, const struct model *model, const struct defs *defs,
+/* True: there is none, and the question could be asked, of PyTorch's blocks, and all of them. */
+static bool add_findings(struct text *out, const struct model *model, const struct defs *defs,
 			 const struct summary_facts *facts)
 {
 	struct verdict found[FINDINGS_SHOWN];
@@ -237,8 +237,7 @@ static void add_findings(struct text *out, const struct model *model, const stru
 	size_t count = model_findings(model, found, FINDINGS_SHOWN);
 	for (size_t i = 0; i < count; i++)
 		verdict_print_short(out, &found[i], &words);
-	if (!count && !model_oom_count(model) && model_totals(model)->block_events && facts_complete(facts))
-		text_add(out, "No problem found.\n");
+	return !count && !model_oom_count(model) && model_totals(model)->block_events && facts_complete(facts);
 }
 
 static size_t count_lines(const struct text *text)
@@ -253,7 +252,7 @@ static size_t count_lines(const struct text *text)
  */
 static size_t fit_sites(size_t lines)
 {
-	size_t others = lines + 6; /* the table's own, blank ones, and the last two */
+	size_t others = lines + 5; /* the table's own, a blank one, and the last two */
 	if (others + SITES_SHOWN <= LINES_MAX)
 		return SITES_SHOWN;
 	return others + SITES_LEAST <= LINES_MAX ? LINES_MAX - others : SITES_LEAST;
@@ -271,8 +270,8 @@ static void add_device(struct text *out, const struct model *model, const struct
 	add_steps(&steps, model, device);
 	add_levers(&steps, model, defs, device);
 	add_peak(out, model, defs, device, facts->ascii);
-	add_sites(out, model, defs, device, facts->ascii,
-		  limit ? *limit : fit_sites(count_lines(out) + count_lines(&steps) + tail_lines));
+	size_t others = count_lines(out) + count_lines(&steps) + tail_lines + (tail_lines > 0);
+	add_sites(out, model, defs, device, facts->ascii, limit ? *limit : fit_sites(others));
 	text_add_bytes(out, steps.data, steps.used_bytes);
 	out->failed |= steps.failed;
 	text_release(&steps);
@@ -287,7 +286,7 @@ static void print(struct text *out, const struct model *model, const struct defs
 	devices_print(out, model, defs, facts);
 	add_troubles(&tail, model, defs, facts->ascii);
 	witness_add_line(&tail, model);
-	add_findings(&tail, model, defs, facts);
+	bool is_well = add_findings(&tail, model, defs, facts);
 	summary_add_gaps(&tail, model, defs, facts);
 	untracked_add_jumps(&tail, model, defs, limit ? *limit : JUMPS_SHOWN, limit != NULL,
 			    facts->ascii);
@@ -297,6 +296,8 @@ static void print(struct text *out, const struct model *model, const struct defs
 		text_add_char(out, '\n');
 	out->failed |= tail.failed;
 	text_release(&tail);
+	if (is_well)
+		text_add(out, facts->trace_path ? "No problem found. " : "No problem found.\n");
 	summary_add_trace(out, facts);
 	summary_add_next(out, "report --by stack", facts);
 }
