@@ -95,15 +95,15 @@ def start(torch):
         returns = [each.alias_info for each in function._schema.returns]
         return any(alias is not None and not alias.is_write for alias in returns)
 
-    def written_arguments(function, args, kwargs):
+    def results(function, args, kwargs, given):
+        """All that it writes: arguments, then what it returns; also what is no tensor."""
         for place, argument in enumerate(function._schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
-                given = args[place] if place < len(args) else kwargs.get(argument.name)
-                yield from (each for each in pytree.tree_leaves(given) if is_on_gpu(each))
+                yield args[place] if place < len(args) else kwargs.get(argument.name)
+        yield given
 
-    def outcome(function, args, kwargs, given):
-        fresh = [each for each in pytree.tree_leaves(given) if is_on_gpu(each)]
-        return [*written_arguments(function, args, kwargs), *fresh]
+    def leaves(*trees):
+        return pytree.tree_leaves(trees)
 
     def replace(given, right):
         """A result whose shape depends on values gets the one that they give."""
@@ -116,28 +116,25 @@ def start(torch):
         right = function(*cpu_args, **cpu_kwargs)
         if isinstance(given, (torch.Tensor, tuple, list)):
             given = pytree.tree_map(replace, given, right)
-        targets = outcome(function, args, kwargs, given)
-        values = [*written_arguments_on_cpu(function, cpu_args, cpu_kwargs)]
-        values += [each for each in pytree.tree_leaves(right) if isinstance(each, torch.Tensor)]
+        targets = leaves(*results(function, args, kwargs, given))
+        values = leaves(*results(function, cpu_args, cpu_kwargs, right))
         for target, value in zip(targets, values):
-            if is_exact(target) and is_small(target):
+            if is_on_gpu(target) and is_exact(target) and is_small(target):
                 store(target, value)
         return given
 
-    def written_arguments_on_cpu(function, args, kwargs):
-        for place, argument in enumerate(function._schema.arguments):
-            if argument.alias_info is not None and argument.alias_info.is_write:
-                given = args[place] if place < len(args) else kwargs.get(argument.name)
-                yield from (each for each in pytree.tree_leaves(given) if type(each) in plain)
+    def complain(function, error, said=set()):
+        if function not in said:
+            said.add(function)
+            print(f"simgpu: {function} reads as zeros: {error}", file=sys.stderr)
 
     def is_known(function, args, kwargs, given):
         if is_view(function) or random in function.tags:
             return False
-        targets = outcome(function, args, kwargs, given)
-        if not targets or not any(is_exact(each) for each in targets):
+        targets = [each for each in leaves(*results(function, args, kwargs, given)) if is_on_gpu(each)]
+        if not any(is_exact(each) for each in targets):
             return False
-        leaves = pytree.tree_leaves((args, kwargs))
-        tensors = [each for each in leaves if isinstance(each, torch.Tensor)]
+        tensors = [each for each in leaves(args, kwargs) if isinstance(each, torch.Tensor)]
         return all(type(each) in plain and is_small(each) for each in [*tensors, *targets])
 
     def with_places(args):
@@ -170,7 +167,10 @@ def start(torch):
                 args = with_places(args)
             given = function._op(*args, **kwargs)
             if is_known(function, args, kwargs, given):
-                given = compute(function, args, kwargs, given)
+                try:
+                    given = compute(function, args, kwargs, given)
+                except Exception as error:  # it is the simulation's fault, not the program's
+                    complain(function, error)
             return given
 
     Values().__enter__()
