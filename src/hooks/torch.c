@@ -29,7 +29,7 @@ typedef size_t contiguous_function(const int64_t *sizes, size_t dimensions, size
 typedef size_t strided_function(const int64_t *sizes, size_t dimensions, const int64_t *strides, size_t stride_count,
 				size_t item, size_t offset);
 typedef void resize_function(void *storage, size_t bytes);
-typedef void *host_function(size_t bytes);
+typedef size_t rounding_function(size_t asked);
 
 static char absent; /* its address in a slot: looked for in vain */
 
@@ -62,17 +62,17 @@ static uint64_t return_address(const void *frame)
 	return ((const uint64_t *)frame)[1];
 }
 
+/* `frame` of a function that ATen calls; NULL: the allocator itself told. */
 static void note_asked(uint64_t bytes, const void *frame)
 {
 	thread_self.asked_bytes = bytes;
 	thread_self.asked_frame = frame;
-	thread_self.asked_return = return_address(frame);
+	thread_self.asked_return = frame ? return_address(frame) : 0;
 }
 
 /* Was the size computed for what is allocated now? Sizes are also computed for tensors on the host and for views;
  * what libraries then allocate past ATen must not take them. If it was, the function that had it computed is still
- * running and in another of its calls: a return to near the same code stands in the same place. What was left there
- * may look so too: tensors of the host, the common case, are seen (below). */
+ * running and in another of its calls: a return to near the same code stands in the same place. */
 static bool is_still_asked(const void *frame)
 {
 	const char *computed = thread_self.asked_frame;
@@ -88,9 +88,12 @@ static uint64_t take_asked(uint64_t block_bytes, const void *frame)
 	uint64_t asked = thread_self.asked_bytes;
 	thread_self.asked_bytes = 0;
 	uint64_t rounded = (asked + SMALL_BYTES - 1) / SMALL_BYTES * SMALL_BYTES;
-	if (!asked || rounded > block_bytes || !is_still_asked(frame))
+	if (!asked || rounded > block_bytes)
 		return 0;
-	return block_bytes - rounded <= (rounded < LARGE_SLACK_BYTES ? 0 : LARGE_SLACK_BYTES) ? asked : 0;
+	if (!thread_self.asked_frame)
+		return asked;
+	bool explains = block_bytes - rounded <= (rounded < LARGE_SLACK_BYTES ? 0 : LARGE_SLACK_BYTES);
+	return explains && is_still_asked(frame) ? asked : 0;
 }
 
 /* ---------- blocks ---------- */
@@ -157,11 +160,26 @@ USAGE(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
 OUT_OF_MEMORY(_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE)
 OUT_OF_MEMORY(_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE)
 
-/* ATen's pure size computations: their result is what the allocation that follows asks for. */
+/* Whatever asks the allocator for 512 bytes or more (2.1 on): it looks up how the request is to be rounded, before
+ * anything else. */
+#define ROUNDING(symbol)                                                                                         \
+	EXPORT rounding_function symbol;                                                                         \
+	EXPORT size_t symbol(size_t asked)                                                                       \
+	{                                                                                                        \
+		static void *slot;                                                                               \
+		rounding_function *function = (rounding_function *)real(&slot, #symbol);                         \
+		note_asked(asked, NULL);                                                                         \
+		return function ? function(asked) : 0;                                                           \
+	}
+
+ROUNDING(_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig24roundup_power2_divisionsEm)
+ROUNDING(_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm)
+
+/* ATen's pure size computations: their result is what the allocation that follows asks for. Of older versions, and
+ * of less than 512 bytes. */
 EXPORT contiguous_function _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm;
 EXPORT strided_function _ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm;
 EXPORT resize_function _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm;
-EXPORT host_function _ZN3c109alloc_cpuEm;
 
 EXPORT size_t _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm(const int64_t *sizes,
 										 size_t dimensions, size_t item,
@@ -196,13 +214,4 @@ EXPORT void _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm(void *storage
 	note_asked(bytes, __builtin_frame_address(0));
 	if (function)
 		function(storage, bytes);
-}
-
-/* A tensor of the host: the size was for it. */
-EXPORT void *_ZN3c109alloc_cpuEm(size_t bytes)
-{
-	static void *slot;
-	host_function *function = (host_function *)real(&slot, "_ZN3c109alloc_cpuEm");
-	thread_self.asked_bytes = 0;
-	return function ? function(bytes) : NULL;
 }

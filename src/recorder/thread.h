@@ -23,8 +23,8 @@ struct thread_self {
 	uint32_t capture_owner; /* its number there, 0 none yet */
 	uint64_t stack_key;
 	struct call_count *counted; /* where the outermost call is: recorder/calls.h */
-	uint64_t asked_bytes; /* by the last computeStorageNbytes, until a block event takes it */
-	const void *asked_frame; /* of that computation, and where it returned to */
+	uint64_t asked_bytes; /* of PyTorch's allocator, until a block event takes it: hooks/torch.c */
+	const void *asked_frame; /* of the computation that told, and where it returned to */
 	uint64_t asked_return;
 	uint32_t probe_seen;  /* the backward after which this thread was seen in a module: recorder/probe.h */
 	uint32_t probe_site;  /* the caller of the step that was told last, 0 none */

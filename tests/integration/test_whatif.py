@@ -288,23 +288,29 @@ import torch
 MIB, KIB = 1 << 20, 1 << 10
 torch.empty(1, device="cuda")
 host = torch.empty(8 * MIB, dtype=torch.uint8)
-past_it = torch.cuda.caching_allocator_alloc(8 * MIB + 100 * KIB)
+past_aten = torch.cuda.caching_allocator_alloc(8 * MIB + 100)
 kept = torch.empty(30 * MIB - 3000, dtype=torch.uint8, device="cuda")
 view = kept.as_strided((12 * MIB,), (1,))
-past_it = torch.cuda.caching_allocator_alloc(12 * MIB + 300 * KIB)
+past_aten = torch.cuda.caching_allocator_alloc(12 * MIB + 300 * KIB)
+past_aten = torch.cuda.caching_allocator_alloc(100)
+torch.empty(1100 * KIB, dtype=torch.uint8, device="cuda")
 kept.resize_(50 * MIB - 5000)
+torch.empty(49 * MIB, dtype=torch.uint8, device="cuda")
 """
 
 
+@pytest.mark.parametrize("setting", [None, "roundup_power2_divisions:4"])
 @pytest.mark.parametrize("torch", TORCHES)
-def test_a_size_computed_for_host_or_view_is_no_request(torch, tmp_path):
-    """What libraries allocate past ATen is unknown, even if the size computed last would explain it."""
-    env = environment(torch=torch, MEMTRACE_OUTPUT=str(tmp_path / "run"))
-    result = run([PYTHON, "-c", SIZES], env)
+def test_every_request_is_recorded_as_it_was(torch, setting, tmp_path):
+    """Also those of libraries, which go past ATen, whatever size ATen computed last for something else."""
+    more = {"MEMTRACE_OUTPUT": str(tmp_path / "run"), **allocator(setting)}
+    result = run([PYTHON, "-c", SIZES], environment(torch=torch, **more))
     assert result.returncode == 0, result.stderr
     events = map(json.loads, memtrace("dump", "--json", tmp_path / "run.mtrace").splitlines())
     asked = [event["asked"] for event in events if event["what"] == "block_alloc"]
-    assert asked == [4, None, 30 * MIB - 3000, None, 50 * MIB - 5000]
+    small = None  # less than the smallest block, and past ATen: of no consequence
+    sizes = [8 * MIB + 100, 30 * MIB - 3000, 12 * MIB + 300 * 1024, small, 1100 * 1024]
+    assert asked == [4, *sizes, 50 * MIB - 5000, 49 * MIB]
 
 
 def run_tool(*words):
