@@ -270,6 +270,7 @@ check-full: all programs unit-tests ## All tests, every combination
 	$(Q)scripts/fetch-clients.sh triton jax ggml # 650 MB
 	$(Q)scripts/fetch-torches.sh # 2.8 GB
 	$(Q)scripts/fetch-pythons.sh || true # the Pythons of other Debian suites; without them those tests skip
+	$(Q)scripts/fetch-memory-viz.sh || true # PyTorch's viewer in JavaScript, likewise
 	$(Q)MEMTRACE_FULL=1 scripts/run-tests.py --build '$(B)' -- $(TESTS)
 
 demo: all ## Train a small GPT under memtrace, then run out of memory, on a GPU or a simulated one
