@@ -100,6 +100,8 @@ struct model_step_totals { /* exact, whatever the number of records kept */
 
 /* Of all loops together. */
 void model_step_totals(const struct model *, struct model_step_totals *);
+/* Steps that the device's loop had completed at an event; of very many steps some are not told apart. */
+uint64_t model_steps_before(const struct model *, unsigned ordinal, uint64_t sequence);
 /* Records in order of their end; of very many steps the first and the last ones are kept, the gap shows
  * in `step`. False past the last. */
 bool model_step(const struct model *, size_t index, struct model_step *);

@@ -147,6 +147,7 @@ struct model_oom {
 	bool untracked_known;      /* of this process alone */
 	uint64_t untracked_bytes;
 	uint64_t releasable_bytes; /* of PyTorch's, after that: segments and pages without a block */
+	uint64_t retries; /* num_alloc_retries so far, this failure among them: each emptied the cache */
 	uint32_t stack, thread;
 };
 
@@ -170,6 +171,9 @@ size_t model_shares_at_oom(const struct model *, size_t index, struct model_shar
 size_t model_oom_count(const struct model *);
 const struct model_oom *model_oom(const struct model *, size_t index);
 size_t model_stacks_at_oom(const struct model *, size_t index, struct model_share *rows, size_t capacity);
+/* The least that PyTorch's blocks took in each of the last stretches of *steps_each steps before it, oldest first;
+ * returns how many, at most `capacity`. */
+size_t model_lows_at_oom(const struct model *, size_t index, uint64_t *lows, size_t capacity, uint64_t *steps_each);
 size_t model_memory_bytes(const struct model *);
 
 /* What CUPTI saw beside the hooks (MEMTRACE_CHECK=cupti), until it was asked for the last time. */

@@ -58,6 +58,7 @@ static struct suspect *suspect_create(struct model *m, struct device *d, const s
 		.untracked_known = d->untracked.is_own,
 		.untracked_bytes = d->untracked.bytes,
 		.releasable_bytes = d->now.spread.releasable_bytes,
+		.retries = d->retries,
 		.stack = e->stack,
 		.thread = e->thread,
 	};

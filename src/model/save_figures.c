@@ -126,6 +126,7 @@ static const struct field oom_fields[] = {
 	FIELD_BOOL(struct model_oom, untracked_known),
 	FIELD(struct model_oom, untracked_bytes),
 	FIELD(struct model_oom, releasable_bytes),
+	FIELD(struct model_oom, retries),
 	STACK_OF(struct model_oom, stack),
 	FIELD_BELOW(struct model_oom, thread, ARCHIVE_KNOWN(BOUND_THREADS)),
 	FIELD_END,
@@ -172,8 +173,8 @@ SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
 SAVED_SIZE(device, 10488);
 SAVED_SIZE(casts, 80);
-SAVED_SIZE(model_oom, 128);
-SAVED_SIZE(suspect, 248);
+SAVED_SIZE(model_oom, 136);
+SAVED_SIZE(suspect, 256);
 SAVED_SIZE(trend_window, 32);
 SAVED_SIZE(trend_series, 1592);
 SAVED_SIZE(trend, 3192);

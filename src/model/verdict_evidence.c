@@ -126,7 +126,6 @@ void evidence_of_oom(struct situation *at)
 {
 	const struct model_oom *oom = at->oom;
 	struct verdict_evidence *evidence = &at->verdict->evidence;
-	const struct device *d = find_device(at->m, oom->device);
 	at->verdict->device = oom->device;
 	*evidence = (struct verdict_evidence){
 		.asked_bytes = oom->requested_bytes,
@@ -138,7 +137,7 @@ void evidence_of_oom(struct situation *at)
 		.idle_bytes = minus(oom->pytorch_reserved_bytes, oom->pytorch_allocated_bytes),
 		.releasable_bytes = oom->releasable_bytes + oom->flushed_bytes,
 		.steps = at->work->steps,
-		.retries = d ? d->retries : 0,
+		.retries = oom->retries,
 		.periods_left = UINT64_MAX,
 	};
 	add_use(evidence, oom);

@@ -76,7 +76,15 @@ void json_add_categories(struct json *json, const char *key, const uint64_t byte
 	json_close(json, '}');
 }
 
-static void add_share(struct json *json, const struct defs *defs, const struct model_share *share)
+/* In steps, of the blocks of an OOM's stack: see ages.h. */
+static void add_age(struct json *json, const char *key, const struct ages *ages, uint64_t born)
+{
+	if (ages)
+		json_known(json, key, born && ages->steps, born ? age_of(ages, born) : 0);
+}
+
+static void add_share(struct json *json, const struct defs *defs, const struct model_share *share,
+		      const struct ages *ages, struct birth birth)
 {
 	json_open(json, NULL, '{');
 	json_unsigned(json, "bytes", share->bytes);
@@ -84,6 +92,8 @@ static void add_share(struct json *json, const struct defs *defs, const struct m
 	json_string(json, "category", model_category_name(share->category));
 	json_string(json, "detail", model_detail_name(share->detail));
 	json_bool(json, "provisional", share->is_provisional);
+	add_age(json, "newest_age_steps", ages, birth.newest);
+	add_age(json, "oldest_age_steps", ages, birth.oldest);
 	json_known(json, "stack", share->stack, share->stack);
 	json_add_stack(json, defs, share->stack);
 	json_close(json, '}');
@@ -96,9 +106,12 @@ void json_add_composition(struct json *json, const char *key, const struct model
 	size_t count = 0;
 	const struct model_share *rows = arena ? composition_shares(arena, model, *of, &count) : NULL;
 	size_t shown = count < STACKS_SHOWN ? count : STACKS_SHOWN;
+	bool is_oom = arena && of->kind == COMPOSITION_OOM;
+	struct births births = is_oom ? births_at_oom(model, of->index, arena) : (struct births){0};
+	struct ages ages = is_oom ? ages_at_oom(model, of->index) : (struct ages){0};
 	json_open(json, key, '[');
 	for (size_t i = 0; rows && i < shown; i++) {
-		add_share(json, defs, &rows[i]);
+		add_share(json, defs, &rows[i], is_oom ? &ages : NULL, births_of_stack(&births, rows[i].stack));
 		all_bytes -= rows[i].bytes;
 	}
 	json_close(json, ']');

@@ -3,6 +3,7 @@
  * stand for them. */
 #include "model/segments.h"
 #include "report/json.h"
+#include "report/oom_tables.h"
 #include "report/sites.h"
 #include "report/untracked.h"
 #include "report/verdict.h"
@@ -38,6 +39,21 @@ static void add_evidence(struct json *json, const struct model_oom *oom)
 			       oom->total_bytes - oom->free_bytes, oom->reserved_bytes);
 	json_known(json, "other_processes_bytes", untracked_others_at_oom(oom, &others),
 		   others);
+	json_unsigned(json, "retries", oom->retries);
+	json_close(json, '}');
+}
+
+/* Of steps: null where there were none. */
+static void add_lows(struct json *json, const struct model *model, size_t index)
+{
+	uint64_t lows[OOM_LOWS_SHOWN], each;
+	size_t count = model_lows_at_oom(model, index, lows, OOM_LOWS_SHOWN, &each);
+	json_open(json, "least_live", '{');
+	json_known(json, "steps_each", count, each);
+	json_open(json, "bytes", '[');
+	for (size_t i = 0; i < count; i++)
+		json_unsigned(json, NULL, lows[i]);
+	json_close(json, ']');
 	json_close(json, '}');
 }
 
@@ -64,6 +80,7 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 	model_verdict(model, index, &verdict);
 	verdict_add_json(json, &verdict, &words);
 	add_evidence(json, oom);
+	add_lows(json, model, index);
 	json_add_segment_map(json, "fragmentation", model_segments_at_oom(model, index), defs, oom->requested_bytes);
 	json_open(json, "stack", '{');
 	json_add_stack(json, defs, oom->stack);

@@ -7,12 +7,11 @@
 
 #include "base/units.h"
 #include "report/layout.h"
-#include "report/sites.h"
+#include "report/oom_tables.h"
 #include "report/summary.h"
 #include "report/untracked.h"
 #include "report/verdict.h"
-
-#define LIVE_SHOWN 15
+#include "report/where.h"
 
 static void add_title(struct text *out, const struct defs *defs, const struct model_oom *oom,
 		      bool ascii)
@@ -60,6 +59,11 @@ static void add_pytorch(struct text *out, const struct model_oom *oom)
 	add_size_or_unknown(out, "  idle in its cache ", makes_sense,
 			    oom->pytorch_reserved_bytes - oom->pytorch_allocated_bytes);
 	add_size_or_unknown(out, "\n  given back while it tried ", true, oom->flushed_bytes);
+	if (oom->retries) {
+		text_add(out, "  cache emptied so far ");
+		text_add_count(out, oom->retries);
+		text_add(out, oom->retries == 1 ? " time" : " times");
+	}
 	text_add_char(out, '\n');
 }
 
@@ -147,21 +151,18 @@ void oom_print(struct text *out, const struct model *model, const struct defs *d
 	const struct model_oom *oom = model_oom(model, index);
 	struct verdict_words words = {.defs = defs, .facts = facts, .cure = cure};
 	struct verdict verdict;
-	struct sites sites =
-		sites_collect(model, defs, (struct composition){COMPOSITION_OOM, (unsigned)index});
-	struct sites_style style = {
-		.limit = LIVE_SHOWN, .ascii = facts->ascii, .heading = "Live when it ran out"};
 	model_verdict(model, index, &verdict);
 	add_title(out, defs, oom, facts->ascii);
 	verdict_print(out, &verdict, &words);
 	text_add_char(out, '\n');
 	add_figures(out, oom);
+	oom_print_trend(out, model, index);
 	text_add_char(out, '\n');
-	sites_print(out, defs, &sites, &style);
+	oom_print_live(out, model, defs, index, facts->ascii);
 	text_add_char(out, '\n');
+	oom_print_holes(out, model, defs, index, &verdict, facts->ascii);
 	summary_add_gaps(out, model, defs, facts);
 	add_snapshot(out, facts);
 	summary_add_trace(out, facts);
 	add_next(out, &verdict, facts, cure);
-	sites_release(&sites);
 }

@@ -5,18 +5,22 @@
 
 #include <string.h>
 
+#include "base/units.h"
 #include "report/category.h"
 #include "report/layout.h"
 
-/* Where the columns end; with categories the others make room. */
+/* Where the columns end; with categories and ages the others make room. */
 struct columns {
-	size_t name, bytes, blocks, category;
+	size_t name, bytes, blocks, age, category;
 };
-static const struct columns plain_columns = {58, 69, 78, 0};
-static const struct columns category_columns = {45, 54, 62, 64};
+static const struct columns plain_columns = {58, 69, 78, 0, 0};
+static const struct columns category_columns = {45, 54, 62, 0, 64};
+static const struct columns age_columns = {37, 44, 52, 62, 64};
 
 static const struct columns *columns_of(const struct sites_style *style)
 {
+	if (style->ages)
+		return &age_columns;
 	return style->has_categories ? &category_columns : &plain_columns;
 }
 
@@ -81,7 +85,11 @@ static struct site *find_site(struct sites *sites, uint32_t *slots, size_t mask,
 		if (!slots[at]) {
 			slots[at] = (uint32_t)++sites->count;
 			sites->rows[slots[at] - 1] = (struct site){
-				.where = *where, .stack = share->stack, .category = share->category};
+				.where = *where,
+				.stack = share->stack,
+				.category = share->category,
+				.detail = share->detail,
+				.is_provisional = share->is_provisional};
 		}
 		if (where_is_same(&sites->rows[slots[at] - 1].where, where))
 			return &sites->rows[slots[at] - 1];
@@ -102,6 +110,16 @@ static void add_share(struct site *site, const struct where *where, const struct
 	site->count += share->count;
 	if (!is_same_inner(&site->where, where))
 		site->inner_count++;
+}
+
+static void add_birth(struct site *site, struct birth birth)
+{
+	if (!birth.newest)
+		return;
+	if (!site->birth.newest || birth.oldest < site->birth.oldest)
+		site->birth.oldest = birth.oldest;
+	if (birth.newest > site->birth.newest)
+		site->birth.newest = birth.newest;
 }
 
 static bool is_before(const struct site *a, const struct site *b)
@@ -136,7 +154,7 @@ static void sort_sites(struct site *rows, size_t count)
 }
 
 static void group_rows(struct sites *sites, const struct defs *defs, const struct model_share *rows,
-		       size_t count)
+		       size_t count, const struct births *births)
 {
 	size_t slot_count = 16;
 	while (slot_count < 2 * count)
@@ -146,7 +164,9 @@ static void group_rows(struct sites *sites, const struct defs *defs, const struc
 	sites->failed = !slots || !sites->rows;
 	for (size_t i = 0; i < count && !sites->failed; i++) {
 		struct where where = where_find(defs, rows[i].stack, 0);
-		add_share(find_site(sites, slots, slot_count - 1, &where, &rows[i]), &where, &rows[i]);
+		struct site *site = find_site(sites, slots, slot_count - 1, &where, &rows[i]);
+		add_share(site, &where, &rows[i]);
+		add_birth(site, births_of_stack(births, rows[i].stack));
 		sites->bytes += rows[i].bytes;
 		sites->blocks += rows[i].count;
 	}
@@ -160,9 +180,12 @@ struct sites sites_collect(const struct model *model, const struct defs *defs,
 	size_t count = 0;
 	struct model_share *rows =
 		sites.arena ? composition_rows(sites.arena, model, of, &count) : NULL;
+	struct births births = {0};
 	sites.failed = !rows;
+	if (rows && of.kind == COMPOSITION_OOM)
+		births = births_at_oom(model, of.index, sites.arena);
 	if (rows)
-		group_rows(&sites, defs, rows, count);
+		group_rows(&sites, defs, rows, count, &births);
 	return sites;
 }
 
@@ -192,6 +215,32 @@ static void add_figures(struct text *out, struct unit unit, uint64_t bytes, uint
 	layout_number(out, blocks, columns->blocks);
 }
 
+void sites_add_age(struct text *out, const struct ages *ages, struct birth birth, size_t column)
+{
+	char buffer[48];
+	struct text text;
+	text_init_fixed(&text, buffer, sizeof buffer);
+	if (birth.newest) {
+		uint64_t newest = age_of(ages, birth.newest), oldest = age_of(ages, birth.oldest);
+		text_add_count(&text, newest);
+		if (oldest != newest) {
+			text_add_char(&text, '-');
+			text_add_count(&text, oldest);
+		}
+	}
+	layout_word(out, text_string(&text), column);
+}
+
+static const char *category_of(const struct site *site, const struct sites_style *style)
+{
+	bool is_open = site->category == MODEL_OTHER || site->category == MODEL_TEMPORARY;
+	if (style->names_pass && is_open && site->is_provisional)
+		return "of this pass";
+	if (style->names_pass && is_open && site->detail == MODEL_DETAIL_DROPPED_GRAPH)
+		return "in a graph";
+	return category_title(site->category);
+}
+
 static void add_row(struct text *out, const struct defs *defs, const struct site *site, struct unit unit,
 		    const struct sites_style *style)
 {
@@ -199,9 +248,11 @@ static void add_row(struct text *out, const struct defs *defs, const struct site
 	text_add(out, "  ");
 	add_name(out, defs, site, style);
 	add_figures(out, unit, site->bytes, site->count, columns);
+	if (columns->age)
+		sites_add_age(out, style->ages, site->birth, columns->age);
 	if (columns->category) {
 		text_pad_to(out, columns->category);
-		text_add(out, category_title(site->category));
+		text_add(out, category_of(site, style));
 	}
 	text_add_char(out, '\n');
 }
@@ -224,6 +275,8 @@ static void add_heading(struct text *out, struct unit unit, const struct sites_s
 	const struct columns *columns = columns_of(style);
 	layout_word(out, unit.name, columns->bytes);
 	layout_word(out, "blocks", columns->blocks);
+	if (columns->age)
+		layout_word(out, "steps old", columns->age);
 	if (columns->category) {
 		text_pad_to(out, columns->category);
 		text_add(out, "mostly");

@@ -5,13 +5,17 @@
 
 #include "base/arena.h"
 #include "model/model.h"
+#include "report/ages.h"
 #include "report/where.h"
 
 struct site {
 	struct where where; /* of its largest stack */
 	uint64_t bytes, count;
+	struct birth birth;   /* of an OOM: of its blocks */
 	uint32_t stack;       /* that stack's id */
 	uint8_t category;     /* of that stack */
+	uint8_t detail;
+	bool is_provisional; /* likewise */
 	uint32_t inner_count; /* stacks whose innermost frame differs from where.inner */
 };
 
@@ -44,8 +48,13 @@ struct sites_style {
 	size_t limit; /* rows, 0: all */
 	bool ascii;
 	bool has_categories; /* a column with the category of most of a row */
+	bool names_pass;     /* what is not decided in a pass that goes on is called so */
+	const struct ages *ages; /* a column with the ages of a row; NULL: none */
 	const char *heading;
 };
+
+/* "0", or from the newest to the oldest, "0-31"; right-aligned. */
+void sites_add_age(struct text *, const struct ages *, struct birth, size_t column);
 
 /* The table: a heading line, at most `limit` rows, and one for the rest. */
 void sites_print(struct text *, const struct defs *, const struct sites *,

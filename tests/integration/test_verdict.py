@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -112,6 +113,35 @@ def test_memtrace_run_replays_what_the_program_cannot(tmp_path):
     told = run([*command, CASES / "oom_scenes.py", "small"], env, cwd=tmp_path).stderr
     assert "case 1: see memtrace oom\n  replayed with a setting, it gets past this point" in told
     assert "PYTORCH_ALLOC_CONF=expandable_segments:True" in told
+
+
+def test_what_was_live_is_told_with_category_and_age(tmp_path):
+    """By the file beside the trace, by the tool and as JSON; against what the scene does: a block kept each step."""
+    _, told = judge(tmp_path, "oom_scenes.py", "kept_list")
+    (oom,) = told["ooms"]
+    (text,) = tmp_path.glob("run.oom1.txt")
+    printed = run([TOOL, "oom", tmp_path / "run.mtrace"], environment(preload=False)).stdout
+    steps = oom["because"]["steps"]
+    for shown in (text.read_text(), printed):
+        table = shown[shown.index("Live when it ran out") :]
+        assert re.match(r"Live when it ran out +MiB +blocks +steps old +mostly\n", table)
+        assert re.search(rf"oom_scenes\.py:\d+.* 0-{steps} +activations\n", table), table
+        assert re.search(r"least live in (each \d+ of )?the last steps \(MiB\)( \d+){2,8}\n", shown)
+        assert "cache emptied so far 1 time" in shown
+    lows = oom["least_live"]["bytes"]
+    assert len(lows) >= 2 and lows == sorted(lows)
+    kept = max(oom["stacks"], key=lambda row: row["bytes"])
+    assert 0 <= kept["newest_age_steps"] < kept["oldest_age_steps"] <= steps
+
+
+def test_holes_are_told_with_who_keeps_them(tmp_path):
+    _, told = judge(tmp_path, "allocator/workloads.py", "oom_split")
+    (oom,) = told["ooms"]
+    (text,) = tmp_path.glob("run.oom1.txt")
+    shown = text.read_text()
+    holes = oom["fragmentation"]["pinned_bytes"] >> 20
+    assert f"Free between live blocks: {holes} MiB, the largest hole 62 MiB\nWhat keeps it" in shown
+    assert re.search(r"What keeps it +MiB +live +segments\n +\S*workloads\.py:\d+", shown)
 
 
 def test_retry_that_helps_is_no_oom(tmp_path):

@@ -196,6 +196,24 @@ const struct segment_map *model_segments_at_oom(const struct model *model, size_
 	return NULL;
 }
 
+uint64_t model_steps_before(const struct model *model, unsigned ordinal, uint64_t sequence)
+{
+	(void)model;
+	(void)ordinal;
+	(void)sequence;
+	return 0;
+}
+
+size_t model_lows_at_oom(const struct model *model, size_t index, uint64_t *lows, size_t capacity, uint64_t *steps_each)
+{
+	(void)model;
+	(void)index;
+	(void)lows;
+	(void)capacity;
+	*steps_each = 0;
+	return 0;
+}
+
 bool model_step(const struct model *model, size_t index, struct model_step *step)
 {
 	if (index < model->step_count)

@@ -1,0 +1,27 @@
+/* How many steps a training loop had completed at an event. Owns nothing: the records of steps do. Of very many steps
+ * the records between the first and the last ones are not kept: the count is then that of the last before them. */
+#include "model/model_private.h"
+
+uint64_t model_steps_before(const struct model *m, unsigned ordinal, uint64_t sequence)
+{
+	const struct attribution *a = m->attribution;
+	const struct step_record *records = a->steps.records;
+	uint64_t kept = a->steps.count < STEPS_FIRST + STEPS_LAST ? a->steps.count : STEPS_FIRST + STEPS_LAST;
+	uint8_t slot = ordinal < MODEL_DEVICES_MAX ? (uint8_t)ordinal : SLOT_UNKNOWN;
+	uint64_t steps = 0;
+	for (uint64_t i = 0; records && i < kept; i++)
+		if (records[i].slot == slot && records[i].loop == a->loop_of_slot[slot] &&
+		    records[i].end_sequence <= sequence && records[i].step > steps)
+			steps = records[i].step;
+	return steps;
+}
+
+size_t model_lows_at_oom(const struct model *m, size_t index, uint64_t *lows, size_t capacity, uint64_t *steps_each)
+{
+	const struct trend *trend = index < m->oom_count ? m->ooms[index]->trend : NULL;
+	size_t count = trend ? trend->steps.count : 0, shown = count < capacity ? count : capacity;
+	*steps_each = trend ? trend->steps.stride : 0;
+	for (size_t i = 0; i < shown; i++)
+		lows[i] = trend->steps.windows[count - shown + i].least_bytes;
+	return shown;
+}
