@@ -45,6 +45,7 @@ static void remove_block(struct model *m, struct block *block, const struct even
 		count_block(m, d, regions_at(m, block->address), block, CHANGE_GIVEN_BACK, e->sequence);
 		trend_note(&d->trend, CHANGE_GIVEN_BACK, d->now.pytorch_allocated.live_bytes, e->sequence);
 		casts_note_free(m, d, block, e);
+		bursts_note_free(m, d, block, e);
 	}
 	m->totals.live_blocks--;
 	blocks_remove(&m->blocks, block->address);

@@ -162,6 +162,25 @@ struct casts {
 	struct casts_burst most;
 };
 
+/* ---------- bursts.c: blocks of one place that go all at once ---------- */
+
+#define BURST_PLACES 32
+
+struct burst_place {
+	uint64_t burst;	   /* in which one of its blocks went last */
+	uint64_t anywhere; /* sequence at which a second line had freed several at once, 0: none has */
+	uint32_t birth;	   /* frame of the program's that made them */
+	uint32_t first_site;
+	uint32_t blocks; /* that went in that burst */
+};
+
+struct bursts {
+	uint64_t number, event_count; /* of the burst that goes on; of the trend, at its last free */
+	uint32_t site;		      /* frame of the program's that ran */
+	uint32_t count;
+	struct burst_place places[BURST_PLACES];
+};
+
 struct work { /* what was going on at a moment that is judged */
 	uint64_t steps, backwards;
 	uint64_t call_begin; /* sequence at which the call of a module that goes on began; UINT64_MAX: none does */
@@ -240,6 +259,7 @@ struct device {
 	struct segment_map *frozen_map;
 	struct trend trend, *frozen_trend;
 	struct casts casts;
+	struct bursts bursts;
 	struct work frozen_work;
 	struct timeline timeline;
 	struct model_device shown; /* made anew at every look */
@@ -264,5 +284,10 @@ bool device_peak_owner(const struct device *, uint32_t owner, uint64_t *at_peak_
 
 /* The block was taken back, and is in no sum any more. */
 void casts_note_free(struct model *, struct device *, const struct block *, const struct event *);
+/* Likewise. */
+void bursts_note_free(struct model *, struct device *, const struct block *, const struct event *);
+/* Blocks that this frame made went several at once, at more than one line, before that event: as Python's collector
+ * does it. */
+bool bursts_were_anywhere(const struct device *, uint32_t birth, uint64_t before);
 
 #endif

@@ -109,6 +109,20 @@ static const struct field casts_fields[] = {
 	FIELD_END,
 };
 
+static const struct field bursts_fields[] = {
+	FIELD(struct bursts, number), FIELD(struct bursts, event_count), FIELD(struct bursts, site),
+	FIELD_BELOW(struct bursts, count, BURST_PLACES + 1), FIELD_END,
+};
+
+static const struct field burst_place_fields[] = {
+	FIELD(struct burst_place, burst),
+	FIELD(struct burst_place, anywhere),
+	FIELD(struct burst_place, birth),
+	FIELD(struct burst_place, first_site),
+	FIELD(struct burst_place, blocks),
+	FIELD_END,
+};
+
 static const struct field oom_fields[] = {
 	FIELD_BELOW(struct model_oom, device, 256),
 	FIELD_BOOL(struct model_oom, by_pytorch),
@@ -171,8 +185,10 @@ SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 56);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 10488);
+SAVED_SIZE(device, 11536);
 SAVED_SIZE(casts, 80);
+SAVED_SIZE(bursts, 1048);
+SAVED_SIZE(burst_place, 32);
 SAVED_SIZE(model_oom, 136);
 SAVED_SIZE(suspect, 256);
 SAVED_SIZE(trend_window, 32);
@@ -333,6 +349,9 @@ static void save_device(struct model *m, struct archive *a, struct device *d)
 	save_trend_then(m, a, &d->frozen_trend);
 	archive_fields(a, &d->frozen_work, work_fields);
 	archive_fields(a, &d->casts, casts_fields);
+	archive_fields(a, &d->bursts, bursts_fields);
+	for (uint32_t i = 0; !a->error && i < d->bursts.count; i++)
+		archive_fields(a, &d->bursts.places[i], burst_place_fields);
 	save_timeline(a, &d->timeline);
 }
 

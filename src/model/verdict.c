@@ -205,6 +205,18 @@ static void judge_rest(struct situation *at)
 		judge_size(at);
 }
 
+/* Of a program that has not trained, what a module makes may still be temporary; of one that has, temporary is what
+ * the optimizer and the backward make. */
+static void add_pass(struct situation *at)
+{
+	struct verdict_evidence *evidence = &at->verdict->evidence;
+	const struct model_categories *categories = &evidence->categories;
+	uint64_t other = categories->provisional_bytes[MODEL_OTHER], most = categories->bytes[MODEL_OTHER];
+	evidence->pass_bytes = other < most ? other : most;
+	if (!at->work->has_trained)
+		evidence->pass_bytes += categories->provisional_bytes[MODEL_TEMPORARY];
+}
+
 static void judge(struct situation *at, size_t index)
 {
 	struct verdict_evidence *evidence = &at->verdict->evidence;
@@ -264,6 +276,7 @@ bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 		return true;
 	evidence_of_oom(&at);
 	model_categories_at_oom(m, index, &verdict->evidence.categories);
+	add_pass(&at);
 	judge(&at, index);
 	find_counter(verdict);
 	arena_release(at.arena);

@@ -93,7 +93,6 @@ enum verdict_advice {
 	ADVICE_LESS_PINNED,
 	ADVICE_CLEAR_AUTOCAST,
 	ADVICE_EMPTY_ONCE,
-	ADVICE_COLLECT,
 	ADVICE_NO_BENCHMARK,
 	ADVICE_COUNT
 };
@@ -125,6 +124,7 @@ struct verdict_evidence {
 	uint64_t short_bytes;	/* what no rearrangement of PyTorch's memory could give */
 	uint64_t holes_bytes[4]; /* after the flush, by kind: pinned, size_class, other_stream, private_pool */
 	struct model_categories categories;
+	uint64_t pass_bytes;   /* of these, what a pass that goes on has made, not decided yet: its graph, most likely */
 	uint64_t batch_bytes;  /* of these, what is made anew for each batch; set where it is too much */
 	uint64_t steps;	       /* completed */
 	uint64_t growth_bytes; /* of the live minimum */

@@ -21,14 +21,18 @@ static uint64_t expected_state(const struct situation *at)
 	return copies * parameters > state ? copies * parameters : state;
 }
 
-/* What a pass has made so far is not decided yet while it goes on: the graph keeps most of it. */
 static uint64_t graph_bytes(const struct verdict_evidence *evidence)
 {
-	const struct model_categories *categories = &evidence->categories;
-	uint64_t undecided = categories->provisional_bytes[MODEL_OTHER];
-	if (undecided > categories->bytes[MODEL_OTHER])
-		undecided = categories->bytes[MODEL_OTHER];
-	return categories->bytes[MODEL_ACTIVATIONS] + undecided;
+	return evidence->categories.bytes[MODEL_ACTIVATIONS] + evidence->pass_bytes;
+}
+
+/* What is made anew for each batch: the graph, and what is temporary and not counted with it. */
+static uint64_t batch_bytes(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t temporary = evidence->categories.bytes[MODEL_TEMPORARY];
+	uint64_t counted = at->work->has_trained ? 0 : evidence->categories.provisional_bytes[MODEL_TEMPORARY];
+	return graph_bytes(evidence) + (temporary > counted ? temporary - counted : 0);
 }
 
 static bool is_engine(const struct situation *at)
@@ -108,7 +112,7 @@ void judge_size(struct situation *at)
 	struct verdict *verdict = at->verdict;
 	struct verdict_evidence *evidence = &verdict->evidence;
 	enum verdict_kind phase = phase_of_oom(at);
-	evidence->batch_bytes = graph_bytes(evidence) + evidence->categories.bytes[MODEL_TEMPORARY];
+	evidence->batch_bytes = batch_bytes(at);
 	if (judge_trial(at)) {
 		advise(at, evidence->categories.bytes[MODEL_OPTIMIZER_STATE]);
 		return;

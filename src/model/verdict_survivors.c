@@ -28,6 +28,7 @@ struct families {
 	uint64_t explained_bytes; /* by families that recur */
 	uint64_t count;
 	uint64_t graph_bytes, parameter_bytes, thread_bytes, growing_bytes;
+	uint64_t collected_bytes; /* of places whose blocks Python's collector has freed before */
 	uint64_t cast_bytes, cast_each_bytes; /* likewise */
 	uint64_t source_bytes;		      /* twice as large as these */
 	uint32_t graph_stacks, graph_count; /* of the largest of them */
@@ -139,13 +140,20 @@ static bool recurs(const struct families *all, const struct family *family)
 	return family->count >= 4 && born >= 4 && born * 2 >= windows && late;
 }
 
+static bool is_collected(const struct situation *at, const struct family *family)
+{
+	const struct device *d = find_device(at->m, at->verdict->device);
+	uint64_t before = at->oom ? at->oom->sequence : UINT64_MAX;
+	return d && bursts_were_anywhere(d, marks_at(at, family->stack).site, before);
+}
+
 /* Parameters that are made while training goes on belong to models that are made again; more gradients than there
  * are parameters, to a graph of gradients. */
 static bool may_leak(const struct situation *at, const struct family *family)
 {
 	enum model_category category = model_label_category(at->m, family->label);
 	if (category == MODEL_PARAMETERS)
-		return at->work->backwards >= 4;
+		return at->work->backwards >= 4 || is_collected(at, family);
 	if (category == MODEL_GRADIENTS && family->count > model_parameters_of_size(at->m, family->largest_bytes))
 		return true;
 	return category != MODEL_GRADIENTS && category != MODEL_OPTIMIZER_STATE;
@@ -169,6 +177,8 @@ static void sum_family(const struct situation *at, struct families *all, const s
 	all->count += family->count;
 	if (!all->largest || family->bytes > all->largest->bytes)
 		all->largest = family;
+	if (is_collected(at, family))
+		all->collected_bytes += family->bytes;
 	if (is_in_graph(at, family) || is_in_module(at, family)) {
 		all->graph_bytes += family->bytes;
 		all->graph_stacks++;
@@ -225,7 +235,7 @@ static enum verdict_kind kind_of(const struct situation *at, const struct famili
 	uint64_t half = all->explained_bytes / 2;
 	if (all->thread_bytes > half)
 		return VERDICT_KIND_PER_THREAD;
-	if (all->parameter_bytes > half)
+	if (all->parameter_bytes > half || all->collected_bytes > half)
 		return VERDICT_KIND_CYCLE;
 	if (all->growing_bytes > half || stack_has_word(at, all->largest->stack, cache_words))
 		return VERDICT_KIND_CACHE;

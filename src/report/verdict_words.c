@@ -117,7 +117,7 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 		[VERDICT_KIND_GRAPH] = "the autograd graph of earlier passes",
 		[VERDICT_KIND_LIST] = "something that the program appends to (a list, a metric, a hook)",
 		[VERDICT_KIND_CACHE] = "a cache that grows",
-		[VERDICT_KIND_CYCLE] = "objects that were made again and not collected (a cycle, an old model)",
+		[VERDICT_KIND_CYCLE] = "objects that are not used and not collected (a reference cycle, an old model)",
 		[VERDICT_KIND_PER_THREAD] = "threads, each with memory of its own",
 	};
 	const struct verdict_evidence *evidence = &verdict->evidence;
@@ -156,7 +156,7 @@ static void say_duplicate(struct text *out, const struct verdict *verdict, const
 /* The rest of what is live, and of it what a pass that goes on has made: its graph, most likely. */
 static void say_rest(struct text *out, const struct verdict_evidence *evidence, uint64_t rest, const char *between)
 {
-	uint64_t undecided = evidence->categories.provisional_bytes[MODEL_OTHER];
+	uint64_t undecided = evidence->pass_bytes;
 	if (undecided > rest)
 		undecided = rest;
 	if (undecided * 20 > evidence->live_bytes) {
@@ -179,10 +179,11 @@ static void say_composition(struct text *out, const struct verdict_evidence *evi
 	} parts[] = {{MODEL_PARAMETERS, "parameters "},
 		     {MODEL_GRADIENTS, "gradients "},
 		     {MODEL_OPTIMIZER_STATE, "optimizer state "},
-		     {MODEL_ACTIVATIONS, "activations "}};
+		     {MODEL_ACTIVATIONS, "activations "},
+		     {MODEL_INPUT, "input "}};
 	const char *between = "Live: ";
 	uint64_t rest = evidence->live_bytes;
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
 		uint64_t bytes = evidence->categories.bytes[parts[i].category];
 		if (bytes * 200 < evidence->live_bytes || !bytes)
 			continue;
@@ -356,7 +357,6 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_LESS_PINNED] = "pin less: fewer batches ahead, or pin_memory=False",
 		[ADVICE_CLEAR_AUTOCAST] = "leave the autocast region each step, or cache_enabled=False",
 		[ADVICE_EMPTY_ONCE] = "torch.cuda.empty_cache() once, right after that",
-		[ADVICE_COLLECT] = "break the cycle (weakref, del), or gc.collect() each step",
 		[ADVICE_NO_BENCHMARK] = "no trial of variants (cudnn.benchmark=False, no autotuning)",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];

@@ -16,6 +16,7 @@ ALWAYS = (
     "autocast_copies",
     "big_batch",
     "cache_kv",
+    "cycle_late",
     "cycle_modules",
     "duplicate_no_oom",
     "fragmentation_pinned",

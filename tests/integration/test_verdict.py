@@ -126,7 +126,7 @@ def test_what_was_live_is_told_with_category_and_age(tmp_path):
         table = shown[shown.index("Live when it ran out") :]
         assert re.match(r"Live when it ran out +MiB +blocks +steps old +mostly\n", table)
         assert re.search(rf"oom_scenes\.py:\d+.* 0-{steps} +activations\n", table), table
-        assert re.search(r"least live in (each \d+ of )?the last steps \(MiB\)( \d+){2,8}\n", shown)
+        assert re.search(r"least live in (each \d+ of )?the last steps \(MiB\)( [\d,]+){2,8}\n", shown)
         assert "cache emptied so far 1 time" in shown
     lows = oom["least_live"]["bytes"]
     assert len(lows) >= 2 and lows == sorted(lows)
