@@ -76,6 +76,8 @@ static struct model_share look_stack_row(const struct look *look, uint32_t stack
 		largest_bytes = value.bytes;
 		row.category = (uint8_t)model_label_category(look->m, shares[i - 1].label);
 		row.detail = (uint8_t)model_label_detail(look->m, shares[i - 1].label);
+		row.is_provisional =
+			label_meaning(shares[i - 1].label, look->m->attribution->has_trained).is_provisional;
 	}
 	return row;
 }

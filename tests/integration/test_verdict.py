@@ -134,6 +134,15 @@ def test_what_was_live_is_told_with_category_and_age(tmp_path):
     assert 0 <= kept["newest_age_steps"] < kept["oldest_age_steps"] <= steps
 
 
+def test_what_a_pass_has_made_so_far_is_called_so(tmp_path):
+    judge(tmp_path, "oom/big_batch.py")
+    (text,) = tmp_path.glob("run.oom1.txt")
+    shown = text.read_text()
+    assert re.search(r"scene\.py:\d+ Mlp\.forward.* of this pass\n", shown), shown
+    words = " ".join(shown.split())
+    assert "made by the pass that goes on" in words and "checkpointing the activations" in words
+
+
 def test_holes_are_told_with_who_keeps_them(tmp_path):
     _, told = judge(tmp_path, "allocator/workloads.py", "oom_split")
     (oom,) = told["ooms"]
