@@ -15,6 +15,7 @@
 #include "report/signals.h"
 #include "report/sites.h"
 #include "report/step_table.h"
+#include "report/timeline.h"
 #include "report/untracked.h"
 #include "report/verdict.h"
 #include "report/witness.h"
@@ -290,6 +291,8 @@ static void print(struct text *out, const struct model *model, const struct defs
 	summary_add_gaps(&tail, model, defs, facts);
 	untracked_add_jumps(&tail, model, defs, limit ? *limit : JUMPS_SHOWN, limit != NULL,
 			    facts->ascii);
+	if (limit)
+		timeline_print(&tail, model, facts->ascii);
 	add_device(out, model, defs, facts, count_lines(&tail), limit);
 	text_add_bytes(out, tail.data, tail.used_bytes);
 	if (tail.used_bytes)

@@ -9,7 +9,8 @@
 static const char *const names[] = {
 	"MEMTRACE",	       "MEMTRACE_OUTPUT",  "MEMTRACE_STACKS", "MEMTRACE_STACK_DEPTH",
 	"MEMTRACE_NATIVE_MIN", "MEMTRACE_SUMMARY", "MEMTRACE_LOG",    "RANK",
-	"MEMTRACE_MAX_TRACE",
+	"MEMTRACE_MAX_TRACE",  "MEMTRACE_NVML",	   "MEMTRACE_READBACKS", "MEMTRACE_SOURCE",
+	"MEMTRACE_CHECK",
 };
 
 static void set(const char *name, const char *value)
@@ -23,7 +24,8 @@ static void set(const char *name, const char *value)
 static void check(const struct config *config)
 {
 	if (config->enabled > 1 || config->stacks > (CONFIG_PYTHON | CONFIG_NATIVE) ||
-	    config->summary_on_stderr > 1 || config->log > 1)
+	    config->summary_on_stderr > 1 || config->log > 1 ||
+	    config->readings > 1 || config->readbacks > 1 || config->check_cupti > 1)
 		abort();
 	if (config->max_trace_bytes && config->max_trace_bytes < CONFIG_TRACE_BYTES_MIN)
 		abort();

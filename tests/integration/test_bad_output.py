@@ -78,6 +78,25 @@ def test_a_link_in_the_place_of_the_trace_is_not_followed(library, tool, tmp_pat
     assert support.report(tmp_path / "run.2.mtrace")["trace"]["complete"] is True
 
 
+def with_quota(way):
+    library = support.PROGRAMS / "nofront" / "libnofront.so"
+    return {"LD_PRELOAD": f"{library}:{support.LIBRARY}", "NOFRONT": way}
+
+
+def test_a_quota_that_is_used_up_ends_the_trace_and_not_the_program(library, tool, tmp_path):
+    run = traced.run(tmp_path, "flood", 4_000_000, tmp_path / "page", MEMTRACE_STACKS="off", **with_quota("quota"))
+    assert run.status == 0, run.stderr
+    assert "writing stopped: the quota was used up" in run.stderr
+    check_that_what_fits_is_read(run, 4_000_000)
+
+
+def test_a_quota_that_is_used_up_from_the_start_costs_one_line(library, tmp_path):
+    run = leave(tmp_path, **with_quota("quota 0"))
+    assert (run.status, run.stdout) == LEAVE
+    assert run.stderr.count("\n") == 1 and "quota" in run.stderr
+    assert not list(tmp_path.iterdir())
+
+
 # ---- full disks -------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ FULL = os.environ.get("MEMTRACE_FULL") == "1"
 BOUND_BYTES = 16 << 20
 EVENTS = 20_000_000
 EVENTS_FULL = 1_000_000_000  # 14 hours of 20,000 events a second; about half an hour
-EVENTS_LINKED = 7_000_000  # sanitizers are slow
+EVENTS_LINKED = 4_000_000  # sanitizers are slow
 KILLS = 200 if FULL else 6
 LONGEST_S = 1.5
 SETTINGS = {"MEMTRACE_MAX_TRACE": str(BOUND_BYTES), "MEMTRACE_STACKS": "off"}

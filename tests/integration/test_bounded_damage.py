@@ -15,18 +15,23 @@ import traced
 
 pytestmark = pytest.mark.usefixtures("library", "tool")
 
-EVENTS = 9_000_000
+EVENTS = 5_000_000
+ATTEMPTS = 6
 BOUND_AT = 456  # bound_bytes in the header
 DEFINITIONS, OF_EVENTS, CHECKPOINT, ROOM = 1, 2, 3, 4
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, library, tool):
-    """The trace and its report."""
-    folder = tmp_path_factory.mktemp("bounded")
-    run = traced.run(folder, "flood", EVENTS, folder / "page", **test_bounded.SETTINGS)
-    assert run.status == 0 and run.report["trace"]["given_up_events"] > 0
-    return run.trace, run.report
+    """The trace and its report. On a machine so busy that events are lost it is made again."""
+    for _ in range(ATTEMPTS):
+        folder = tmp_path_factory.mktemp("bounded")
+        run = traced.run(folder, "flood", EVENTS, folder / "page", **test_bounded.SETTINGS)
+        report = run.report
+        if not report["trace"]["lost"]:
+            break
+    assert run.status == 0 and report["trace"]["given_up_events"] > 0 and not report["trace"]["lost"]
+    return run.trace, report
 
 
 def figures(report):
@@ -136,11 +141,13 @@ def test_cut_off_anywhere_it_is_repaired(tmp_path, whole):
         trace = copy_of(whole, tmp_path)
         with open(trace, "r+b") as file:
             file.truncate(size * cut // 6 + 11)
-        new = repaired(trace)
-        report = support.report(new)
-        told = report["trace"]
-        assert told["events"] + told["lost"] <= EVENTS and told["torn"] is None
-        new.unlink()
+        result, said = check(trace, "--repair")
+        told = said["trace"]
+        assert 0 < told["events"] + told["lost"] <= EVENTS
+        # The definitions may be among what was cut off.
+        assert told["torn"] is None or "the state before the first event" in told["torn"]
+        assert said["repaired"] is True and result.returncode == (1 if told["torn"] else 0)
+        (tmp_path / "run.repaired.mtrace").unlink()
 
 
 def test_a_file_beyond_its_bound_is_said_to_be(tmp_path, whole):

@@ -10,6 +10,7 @@
 #include "report/by.h"
 #include "report/step_table.h"
 #include "report/summary.h"
+#include "report/timeline.h"
 #include "report_scene.h"
 
 static struct scene scene;
@@ -217,6 +218,24 @@ static void tables_by_each_criterion(void **state)
 	assert_true(text_columns(&text) <= 80);
 }
 
+/* Where something was there is a bar, and only the highest is a full one. */
+static void the_whole_run_is_a_line_of_bars(void **state)
+{
+	struct model_timeline *timeline = &scene.model.timeline;
+	(void)state;
+	timeline_print(&text, &scene.model, false);
+	assert_int_equal(text.used_bytes, 0);
+	*timeline = (struct model_timeline){.width_ns = 1ull << 30, .count = 121};
+	timeline->allocated_bytes[4] = 1;
+	timeline->allocated_bytes[30] = 4 << 20;
+	timeline->reserved_bytes[119] = 8 << 20;
+	timeline->reserved_bytes[120] = 7 << 20;
+	timeline_print(&text, &scene.model, false);
+	timeline_print(&text, &scene.model, true);
+	assert_golden(&text, "timeline.txt");
+	assert_true(text_columns(&text) <= 80);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -249,6 +268,7 @@ int main(void)
 		TEST(hostile_arguments_and_paths_are_harmless),
 		TEST(ascii_readers_get_ascii),
 		TEST(tables_by_each_criterion),
+		TEST(the_whole_run_is_a_line_of_bars),
 	};
 	return cmocka_run_group_tests_name("report_summary", tests, NULL, NULL);
 }
