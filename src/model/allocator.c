@@ -133,6 +133,9 @@ static struct piece *obtain_segment(struct allocator *allocator, struct pool *po
 static bool is_above_fraction(const struct allocator *allocator, uint64_t bytes)
 {
 	double total = (double)allocator->limits.total_bytes;
+	uint64_t allowed_bytes = allocator->limits.allowed_bytes;
+	if (allowed_bytes && allocator->counters.reserved_bytes + bytes > allowed_bytes)
+		return true;
 	return release_has_fraction(allocator) &&
 	       allocator->counters.reserved_bytes + bytes >
 		       (uint64_t)(allocator->conf.memory_fraction * total);

@@ -14,6 +14,7 @@ struct piece;
 struct allocator_limits {
 	uint64_t capacity_bytes; /* what the driver can give out in all; ALLOCATOR_NO_LIMIT */
 	uint64_t total_bytes;	 /* of the device: what fractions are of; 0 unknown */
+	uint64_t allowed_bytes;	 /* what PyTorch may reserve, beside the settings' fraction; 0: as much as there is */
 	bool addresses_descend;	 /* the driver gives out ever lower addresses */
 };
 

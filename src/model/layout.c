@@ -300,6 +300,7 @@ static void note_op(struct layout *layout, size_t at)
 		note_obtained(layout, op);
 		break;
 	case OP_GIVE_BACK:
+		layout->is_refused |= op->is_retry;
 		note_given_back(layout, op);
 		if (layout->releases_all && is_release(layout->sequence, at) &&
 		    !is_release(layout->sequence, at + 1))

@@ -106,7 +106,7 @@ static void give_back(struct compiler *compiler, size_t at)
 	if (kind != REGION_RANGE && !is_torch)
 		add_act(compiler, ACT_GIVE, op);
 	else if ((kind == REGION_SEGMENT || op->kind == OP_UNMAP) && is_torch &&
-		 !compiler->is_refused && !continues_release(sequence, at))
+		 !compiler->is_refused && !op->is_retry && !continues_release(sequence, at))
 		release_as_recorded(compiler, at);
 }
 

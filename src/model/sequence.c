@@ -335,6 +335,7 @@ void sequence_add(struct sequence *sequence, const struct event *event)
 int sequence_finish(struct sequence *sequence, const uint64_t *step_ends, size_t count)
 {
 	sequence_count_recorded(sequence);
+	sequence_find_limit(sequence);
 	if (!sequence->counts.steps && !sequence->failed)
 		sequence_put_steps(sequence, step_ends, count);
 	if (!sequence->counts.steps && !sequence->failed)

@@ -38,6 +38,7 @@ struct op {
 	uint8_t kind; /* enum op_kind */
 	bool is_exact; /* the request was the size, rounded; else up to 1 MiB less */
 	bool is_emptied; /* of a release: the program called empty_cache() */
+	bool is_retry;	 /* of a release: PyTorch's own, under a limit, where no call of the driver fails before it */
 };
 
 enum region_kind { REGION_SEGMENT, REGION_RANGE, REGION_PAGE };
@@ -54,6 +55,9 @@ struct sequence_counts { /* as recorded */
 	uint64_t peak_allocated_bytes;
 	uint64_t device_allocs;
 	uint64_t blocks, asked_known, ooms, steps;
+	/* What the program limits itself to (set_per_process_memory_fraction), if it met that limit: between these; 0: it did
+	 * not. It shows in an OOM before which the driver refused nothing. */
+	uint64_t limit_least_bytes, limit_below_bytes;
 	uint64_t meminfo_calls; /* outside an OOM: the program may adapt to what is free */
 	uint64_t unknown_blocks; /* that lie in no memory that was seen */
 	uint64_t captured_blocks;

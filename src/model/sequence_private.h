@@ -7,6 +7,9 @@
 /* sequence_counts.c */
 void sequence_count_recorded(struct sequence *); /* all figures that need the whole sequence */
 
+/* sequence_limit.c */
+void sequence_find_limit(struct sequence *); /* after the figures are counted */
+
 /* sequence_steps.c */
 /* Puts steps at their ends: what is given back right then still belongs to them. */
 void sequence_put_steps(struct sequence *, const uint64_t *step_ends, size_t count);

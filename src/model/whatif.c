@@ -86,6 +86,7 @@ int whatif_start(struct whatif *whatif, struct sequence *sequence, const struct 
 		return -ENOMEM;
 	struct replay_choice choice = {
 		.conf = whatif->recorded_conf, .limits = whatif->limits, .changes = defs};
+	choice.limits.allowed_bytes = sequence->counts.limit_least_bytes;
 	if (sequence->counts.ooms && total_bytes > other_bytes)
 		choice.limits.capacity_bytes = total_bytes - other_bytes;
 	return replay_run(whatif->script, &choice, &whatif->identity);
@@ -185,33 +186,33 @@ void whatif_add_useful(struct whatif *whatif)
 /* ---------- replays ---------- */
 
 static struct replay_choice choice_of(const struct whatif *whatif,
-				      const struct whatif_setting *setting, uint64_t total_bytes)
+				      const struct whatif_setting *setting)
 {
 	bool has_changes = setting->is_recorded && whatif->script->has_changes;
-	struct replay_choice choice = {.conf = conf_of(whatif, setting->conf),
-				       .limits = whatif->limits,
-				       .changes = has_changes ? whatif->defs : NULL,
-				       .empties_each_step = setting->empties_each_step};
-	if (total_bytes)
-		choice.limits.total_bytes = total_bytes;
-	return choice;
+	return (struct replay_choice){.conf = conf_of(whatif, setting->conf),
+				      .limits = whatif->limits,
+				      .changes = has_changes ? whatif->defs : NULL,
+				      .empties_each_step = setting->empties_each_step};
 }
 
 int whatif_replay(struct whatif *whatif, size_t index, uint64_t memory_bytes)
 {
 	struct whatif_setting *setting = &whatif->settings[index];
-	struct replay_choice choice = choice_of(whatif, setting, memory_bytes);
+	struct replay_choice choice = choice_of(whatif, setting);
+	(void)memory_bytes;
 	return replay_run(whatif->script, &choice, &setting->result);
 }
 
 static struct replay_choice effect_of(const struct whatif *whatif,
 				      const struct whatif_setting *setting, uint64_t memory_bytes)
 {
-	struct replay_choice choice = choice_of(whatif, setting, memory_bytes);
+	struct replay_choice choice = choice_of(whatif, setting);
+	uint64_t total_bytes = choice.limits.total_bytes; /* of both devices the smaller */
+	if (memory_bytes && memory_bytes < total_bytes)
+		total_bytes = memory_bytes;
 	if (!choice.changes)
 		allocator_conf_simplify(&choice.conf, whatif->script->largest_bytes,
-					setting->result.counters.peak_used_bytes,
-					choice.limits.total_bytes);
+					setting->result.counters.peak_used_bytes, total_bytes);
 	return choice;
 }
 
@@ -235,7 +236,7 @@ void whatif_find_twins(struct whatif *whatif, uint64_t memory_bytes)
 int whatif_search(struct whatif *whatif, size_t index, uint64_t memory_bytes)
 {
 	struct whatif_setting *setting = &whatif->settings[index];
-	struct replay_choice choice = choice_of(whatif, setting, memory_bytes);
+	struct replay_choice choice = choice_of(whatif, setting);
 	if (setting->twin != index)
 		return 0;
 	int error = replay_find_need(whatif->script, &choice, &setting->result,
@@ -243,6 +244,7 @@ int whatif_search(struct whatif *whatif, size_t index, uint64_t memory_bytes)
 	if (error || !memory_bytes)
 		return error;
 	choice.stops_at_oom = true;
+	choice.limits.total_bytes = memory_bytes;
 	choice.limits.capacity_bytes =
 		memory_bytes > whatif->other_bytes ? memory_bytes - whatif->other_bytes : 0;
 	return replay_run(whatif->script, &choice, &setting->result);
@@ -286,7 +288,7 @@ int whatif_settings_that_fit(struct whatif *whatif, uint64_t sequence, uint64_t 
 	whatif_add_useful(whatif);
 	for (size_t i = 0; i < whatif->setting_count; i++) {
 		struct whatif_setting *setting = &whatif->settings[i];
-		struct replay_choice choice = choice_of(whatif, setting, 0);
+		struct replay_choice choice = choice_of(whatif, setting);
 		choice.limits.capacity_bytes = capacity_bytes;
 		choice.stops_at_oom = true;
 		if (replay_run(whatif->script, &choice, &setting->result))

@@ -54,9 +54,9 @@ void whatif_end(struct whatif *);
 int whatif_add(struct whatif *, const char *conf, bool empties_each_step, struct text *reason);
 void whatif_add_useful(struct whatif *); /* those worth trying, first the recorded one */
 
-/* Three parts, for a device of `memory_bytes` (0: no limit). The first and the third, a call a setting, can be done by several
- * threads: every setting is replayed without limit; those with the same effect are found; of the others the need is
- * searched for, and what happens in the device. 0 or -ENOMEM. */
+/* Three parts. The first and the third, a call a setting, can be done by several threads: every setting is replayed
+ * without limit; those with the same effect are found; of the others the need is searched for, and what happens in a device of
+ * `memory_bytes` (0: not asked). 0 or -ENOMEM. */
 int whatif_replay(struct whatif *, size_t setting, uint64_t memory_bytes);
 void whatif_find_twins(struct whatif *, uint64_t memory_bytes);
 int whatif_search(struct whatif *, size_t setting, uint64_t memory_bytes);

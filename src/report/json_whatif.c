@@ -69,6 +69,9 @@ void whatif_print_json(struct text *out, const struct whatif_view *view)
 	json_string(&json, "recorded_conf", whatif->recorded_text);
 	json_known(&json, "memory_bytes", view->memory_bytes, view->memory_bytes);
 	json_known(&json, "other_bytes", whatif->other_bytes, whatif->other_bytes);
+	const struct sequence_counts *counts = &whatif->sequence->counts;
+	json_known(&json, "limit_least_bytes", counts->limit_below_bytes, counts->limit_least_bytes);
+	json_known(&json, "limit_below_bytes", counts->limit_below_bytes, counts->limit_below_bytes);
 	json_unsigned(&json, "steps", whatif->sequence->counts.steps);
 	json_bool(&json, "steps_are_marked", whatif->sequence->counts.steps_are_marked);
 	json_string(&json, "steps_from", origin_of_steps(&whatif->sequence->counts));

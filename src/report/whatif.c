@@ -76,6 +76,12 @@ static void add_doubts(struct text *out, const struct whatif *whatif)
 	if (doubts->adapts)
 		text_add(out, "The program asked how much memory is free: if it acts on that, another "
 			      "setting changes what it does.\n");
+	if (whatif->sequence->counts.limit_below_bytes)
+		text_printf(out,
+			    "The program limits what PyTorch may reserve, to a size from %llu to %llu MiB (inferred "
+			    "from its OOM):\nthe settings below are replayed without that limit.\n",
+			    (unsigned long long)(whatif->sequence->counts.limit_least_bytes / MIB),
+			    (unsigned long long)(whatif->sequence->counts.limit_below_bytes / MIB));
 	if (doubts->conf_unknown)
 		text_add(out, "The settings of the run have a word that is not known: it is left out.\n");
 	if (doubts->is_partial)
@@ -141,7 +147,10 @@ static void add_notes(struct text *out, const struct whatif *whatif)
 	}
 	text_add(out, ".\n");
 	for (size_t i = 0; i < whatif->setting_count; i++)
-		if (whatif->settings[i].empties_each_step) {
+		if (whatif->settings[i].empties_each_step && !whatif->sequence->counts.steps) {
+			text_add(out, "No step was seen after which to call empty_cache().\n");
+			return;
+		} else if (whatif->settings[i].empties_each_step) {
 			text_printf(out, "Steps: %llu, %s.\n",
 				    (unsigned long long)whatif->sequence->counts.steps,
 				    origin_of_steps(&whatif->sequence->counts));

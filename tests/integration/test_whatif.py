@@ -313,6 +313,66 @@ def test_every_request_is_recorded_as_it_was(torch, setting, tmp_path):
     assert asked == [4, *sizes, 50 * MIB - 5000, 49 * MIB]
 
 
+LIMITED = """
+import torch
+torch.cuda.set_per_process_memory_fraction(0.25)
+def buffer(mib):
+    return torch.empty(mib << 20, dtype=torch.uint8, device="cuda")
+kept = [buffer(50) for _ in range(8)]
+gone = [buffer(100) for _ in range(14)]
+del gone
+large = buffer(300)  # only after the cache was given back
+kept += [buffer(60) for _ in range(20)]
+try:
+    kept += [buffer(40) for _ in range(30)]
+except torch.OutOfMemoryError:
+    pass
+stats = torch.cuda.memory_stats()
+assert stats["num_alloc_retries"] > 1
+print(stats["reserved_bytes.all.peak"], stats["num_device_alloc"])
+"""
+
+
+@pytest.mark.parametrize("torch", TORCHES)
+def test_a_limit_that_the_program_set_is_inferred_from_its_oom(torch, tmp_path):
+    more = {"MEMTRACE_OUTPUT": str(tmp_path / "run"), "SIMGPU_MEMORY": "8GiB"}
+    result = run([PYTHON, "-W", "ignore", "-c", LIMITED], environment(torch=torch, **more))
+    assert result.returncode == 0, result.stderr
+    reserved, calls = map(int, result.stdout.split())
+    told = json.loads(memtrace("whatif", "--json", tmp_path / "run.mtrace"))
+    assert told["limit_least_bytes"] <= 2048 * MIB < told["limit_below_bytes"]
+    assert told["identity"]["peak_reserved"] == [reserved, reserved]
+    assert told["identity"]["device_allocs"] == [calls, calls]
+    assert not told["doubts"]["private_pools"]
+    assert "inferred from its OOM" in memtrace("whatif", tmp_path / "run.mtrace")
+
+
+BAD_MEMORY = ["0", "-1", "much", "16EiB"]
+BAD_SETTINGS = ["a:b", "max_split_size_mb:20", "expandable_segments:yes", "backend:cudaMallocAsync"]
+
+
+def test_wrong_words_end_in_one_line_each(recorded):
+    trace = recorded("2.15", "devlog")
+    for words in [("--memory", word) for word in BAD_MEMORY] + [
+        ("--conf", word) for word in BAD_SETTINGS
+    ]:
+        result = run_tool(*words, trace)
+        assert result.returncode == 2, words
+        assert len(result.stderr.splitlines()) == 1, result.stderr
+        assert not result.stdout
+
+
+def test_memory_smaller_than_any_request_is_an_oom_and_changes_no_need(recorded):
+    trace = recorded("2.15", "devlog")
+    ample = json.loads(memtrace("whatif", "--json", trace))["settings"]
+    rows = json.loads(memtrace("whatif", "--json", "--memory", "1KiB", trace, status=1))["settings"]
+    assert all(row["oom_step"] == 0 for row in rows)
+    needs = lambda told: {  # noqa: E731
+        (row["conf"], row["empty_cache_each_step"]): row["needs_bytes"] for row in told
+    }
+    assert needs(rows) == needs(ample)
+
+
 def run_tool(*words):
     return run([TOOL, "whatif", *words], environment(preload=False))
 
