@@ -68,12 +68,16 @@ struct region {
 	uint8_t home;        /* the space whose addresses it has */
 };
 
+#define RECENT_SPANS 64
+
 /* Spaces whose addresses have nothing to do with each other. */
 struct regions {
 	struct ranges device;  /* regions and mappings; a block may lie in any */
 	struct ranges arrays;  /* their addresses are handles */
 	struct ranges host;    /* pinned and registered */
 	struct ranges imports; /* objects of other APIs: their addresses are handles */
+	struct span *recent[RECENT_SPANS]; /* of `device`, as of `recent_changes` */
+	uint64_t recent_changes;
 };
 
 struct ranges *region_index(struct model *, enum memtrace_space home);
@@ -83,7 +87,7 @@ void region_keep(struct model *, struct region *, const struct event *); /* its 
 void region_drop(struct model *, struct region *); /* frees the struct of one that was removed */
 /* Everything that lies in [start, end) of device addresses was freed without our seeing it. */
 void regions_clear(struct model *, uint64_t start, uint64_t end, const struct event *);
-struct span *regions_at(const struct model *, uint64_t address); /* what holds it; NULL: nothing */
+struct span *regions_at(struct model *, uint64_t address); /* what holds it; NULL: nothing */
 void regions_note_landing(struct model *, struct span *); /* of a block */
 void regions_note_context_end(struct model *, const struct event *);
 /* The free of external memory that was opened more than once has failed. */

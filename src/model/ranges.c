@@ -120,6 +120,7 @@ int ranges_insert(struct ranges *ranges, struct arena *arena, struct span *span)
 {
 	if (!ranges->leaf_count && !insert_leaf(ranges, arena, 0))
 		return -ENOMEM;
+	ranges->changes++;
 	size_t index = count_up_to(ranges->firsts, ranges->leaf_count, span->start);
 	index -= index > 0;
 	if (ranges->leaves[index]->count == LEAF_MAX) {
@@ -151,6 +152,7 @@ static void merge_leaf(struct ranges *ranges, struct arena *arena, size_t index)
 
 void ranges_remove(struct ranges *ranges, struct arena *arena, struct span *span)
 {
+	ranges->changes++;
 	size_t index = count_up_to(ranges->firsts, ranges->leaf_count, span->start) - 1;
 	struct ranges_leaf *leaf = ranges->leaves[index];
 	size_t at = count_up_to(leaf->starts, leaf->count, span->start) - 1;

@@ -20,6 +20,7 @@ struct ranges {           /* all zero: empty */
 	struct ranges_leaf **leaves;
 	size_t leaf_count, leaf_capacity;
 	size_t count;
+	uint64_t changes; /* insertions and removals ever: what was looked up before may be gone */
 };
 
 /* NULL when there is none. */

@@ -2,6 +2,8 @@
  * other processes and APIs have lent. Owns the structs and the four indexes. The space of a free is
  * not trusted: cudaFree takes stream-ordered memory too. Must never keep two regions that overlap:
  * memory that is given out again was freed by something that we did not see. */
+#include <string.h>
+
 #include "model/model_private.h"
 
 struct ranges *region_index(struct model *m, enum memtrace_space space)
@@ -185,10 +187,25 @@ void regions_note_context_end(struct model *m, const struct event *e)
 	end_regions(m, &m->regions.arrays, e);
 }
 
-struct span *regions_at(const struct model *m, uint64_t address)
+/* Where the one that holds the address was, if it was looked for since regions came or went last. */
+static struct span **recent_at(struct regions *regions, uint64_t address)
 {
-	struct span *span = ranges_before(&m->regions.device, address);
-	return span && span->end > address ? span : NULL;
+	if (regions->recent_changes != regions->device.changes) {
+		memset(regions->recent, 0, sizeof regions->recent);
+		regions->recent_changes = regions->device.changes;
+	}
+	return &regions->recent[(address >> 20) % RECENT_SPANS];
+}
+
+struct span *regions_at(struct model *m, uint64_t address)
+{
+	struct span **recent = recent_at(&m->regions, address), *span = *recent;
+	if (span && span->start <= address && address < span->end)
+		return span;
+	span = ranges_before(&m->regions.device, address);
+	if (!span || span->end <= address)
+		return NULL;
+	return *recent = span;
 }
 
 void regions_note_landing(struct model *m, struct span *span)

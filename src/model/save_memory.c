@@ -77,8 +77,8 @@ SAVED_SIZE(handle, 168);
 SAVED_SIZE(pool, 72);
 SAVED_SIZE(graph_node, 24);
 SAVED_SIZE(undo, 72);
-SAVED_SIZE(regions, 160);
-SAVED_SIZE(handles, 72);
+SAVED_SIZE(regions, 712);
+SAVED_SIZE(handles, 80);
 
 /* ---------- memory ---------- */
 

@@ -1,8 +1,8 @@
 /* What an event costs in the model: 100,000 live blocks, most of them old, in 2,000 segments of
  * PyTorch beside 200 regions of NCCL, from 5,000 stacks and two threads. Most frees take a recent
  * block, as training does. Prints ns an event, the best of five rounds, for: block events in a
- * steady state; block events while every allocation is a new peak; driver events of a program with
- * no caching allocator and 100,000 regions. */
+ * steady state, also with 1,000 and with a million live blocks; block events while every allocation
+ * is a new peak; driver events of a program with no caching allocator and 100,000 regions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,15 @@
 #include "../unit/build_defs.h"
 #include "model/model.h"
 
-enum { LIVE = 100000, STACKS = 5000, SEGMENTS = 2000, EVENTS = 2000000, ROUNDS = 5 };
+enum { LIVE_MOST = 1000000, LIVE = 100000, LIVE_FEW = 1000 };
+enum { STACKS = 5000, SEGMENTS = 2000, EVENTS = 2000000, ROUNDS = 5 };
 
 #define SEGMENT_BYTES (64ull << 20)
 #define BASE          0x7f0000000000ull
 
 static struct event events[EVENTS];
-static uint64_t live[LIVE];
+static uint64_t live[LIVE_MOST];
+static uint32_t live_count = LIVE;
 
 static uint32_t next_random(void)
 {
@@ -84,8 +86,9 @@ static void warm_up(struct model *m)
 			e.stack = STACKS;
 		model_apply(m, &e);
 	}
-	for (uint64_t i = 0; i < LIVE; i++) {
-		live[i] = BASE + i % (SEGMENTS / 10 * 9) / 9 * 10 * SEGMENT_BYTES + i * 512;
+	const uint64_t segments = SEGMENTS / 10 * 9;
+	for (uint64_t i = 0; i < live_count; i++) {
+		live[i] = BASE + i % segments / 9 * 10 * SEGMENT_BYTES + (i / segments * 9 + i % 9) * 512;
 		struct event e = make(MEMTRACE_BLOCK_ALLOC, MEMTRACE_SPACE_BLOCK, live[i], 512);
 		model_apply(m, &e);
 	}
@@ -96,7 +99,7 @@ static void fill_steady(void)
 {
 	for (int i = 0; i < EVENTS; i += 2) {
 		uint32_t from =
-			next_random() % 4 ? LIVE - 1 - next_random() % 1000 : next_random() % LIVE;
+			next_random() % 4 ? live_count - 1 - next_random() % 1000 : next_random() % live_count;
 		uint64_t address = live[from], bytes = 512 * (1 + next_random() % 1000);
 		events[i] = make(MEMTRACE_BLOCK_FREE, MEMTRACE_SPACE_BLOCK, address, bytes);
 		events[i + 1] = make(MEMTRACE_BLOCK_ALLOC, MEMTRACE_SPACE_BLOCK, address, bytes);
@@ -149,14 +152,22 @@ static void measure(const char *name, const struct defs *defs, bool warm)
 	       1e3 / best, bytes >> 10);
 }
 
-int main(void)
+static void measure_steady(const char *name, const struct defs *defs, uint32_t blocks)
 {
-	struct defs *defs = make_defs();
 	struct model *m = model_create(defs);
+	live_count = blocks;
 	warm_up(m);
 	model_release(m);
 	fill_steady();
-	measure("steady", defs, true);
+	measure(name, defs, true);
+}
+
+int main(void)
+{
+	struct defs *defs = make_defs();
+	measure_steady("few", defs, LIVE_FEW);
+	measure_steady("many", defs, LIVE_MOST);
+	measure_steady("steady", defs, LIVE);
 	fill_rising();
 	measure("rising", defs, true);
 	fill_regions();

@@ -95,10 +95,14 @@ def reading(folder, trace):
 def model():
     text = run([BENCHES / "bench_model"], environment(preload=False)).stdout
     title("The model alone, 100,000 live blocks (best of five rounds)")
-    for name, nanoseconds in re.findall(r"model (\S+) +([\d.]+) ns", text):
+    took = {name: float(ns) for name, ns in re.findall(r"model (\S+) +([\d.]+) ns", text)}
+    for name, nanoseconds in took.items():
         what = {
+            "few": "blocks in a steady state, 1,000 live",
+            "many": "blocks in a steady state, a million live",
             "steady": "blocks in a steady state",
             "rising": "blocks, every allocation a new peak",
             "regions": "driver allocations, no caching allocator",
         }.get(name, name)
-        yield Figure(what, [float(nanoseconds)], "ns")
+        yield Figure(what, [nanoseconds], "ns")
+    yield Figure("a million live blocks against 1,000", [took["many"] / took["few"]], "times")
