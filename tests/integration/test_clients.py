@@ -92,6 +92,11 @@ def test_a_python_program_on_the_driver_alone_is_accounted_for(tmp_path, script)
     (device,) = finished.report["devices"]
     assert [row["owner"] for row in device["owners"]] == ["cydriver"]  # the bindings' module
     assert all(script in " ".join(stack["python"]) for stack in device["peak"]["stacks"])
+    # Owners and call sites: no category is made up, nor a phase, a step or a lever.
+    categories = device["peak"]["categories"]
+    assert {name for name, count in categories.items() if count} == {"unknown"}
+    assert categories["unknown"] == device["allocated"]["peak_bytes"]
+    assert (device["levers"], finished.report["steps"]) == ([], [])
 
 
 def test_the_bindings_of_the_runtime_refuse_the_simulated_driver(tmp_path):
