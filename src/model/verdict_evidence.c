@@ -51,17 +51,6 @@ bool stack_has_word(const struct situation *at, uint32_t id, const char *const *
 	return false;
 }
 
-bool stack_has_symbol(const struct situation *at, uint32_t id, const char *prefix)
-{
-	const struct def_stack *stack = defs_stack(at->m->defs, id);
-	for (uint32_t i = 0; stack && i < stack->native_count; i++) {
-		const struct def_native_frame *frame = defs_native_frame(at->m->defs, stack->native[i]);
-		if (frame && frame->symbol && !strncmp(frame->symbol, prefix, strlen(prefix)))
-			return true;
-	}
-	return false;
-}
-
 /* ---------- actions ---------- */
 
 static bool is_before(const struct verdict_action *a, const struct verdict_action *b)

@@ -25,8 +25,6 @@ void evidence_of_end(struct situation *, const struct device *);
 struct stack_marks marks_at(const struct situation *, uint32_t stack);
 /* A frame of the stack whose function or file has one of the words in it; words end with NULL. */
 bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);
-/* A native frame whose mangled symbol begins so. */
-bool stack_has_symbol(const struct situation *, uint32_t stack, const char *prefix);
 bool verdict_add_action(struct verdict *, enum verdict_advice, bool is_known, uint64_t saves_bytes);
 void verdict_add_not(struct verdict *, enum verdict_not_advised);
 

@@ -1,13 +1,12 @@
-/* Memory of the first step alone: what is tried out then (algorithms of cuDNN, variants of a kernel, a warm-up) and
- * never again. Owns by which names it is known. */
+/* Memory of the first step alone: what is tried out then (variants of a kernel, a warm-up) and never again. Owns by
+ * which names of functions it is known. cuDNN's trial is not among it: PyTorch offers it only what is free. */
 #include "model/verdict_private.h"
 
 static const char *const trial_words[] = {"autotun", "do_bench", "benchmark", "warmup", "warm_up", NULL};
 
 static bool is_of_trial(const struct situation *at, uint32_t stack)
 {
-	return stack_has_word(at, stack, trial_words) ||
-	       stack_has_symbol(at, stack, "_ZN2at6native25generate_and_filter_plans");
+	return stack_has_word(at, stack, trial_words);
 }
 
 static void add_live(struct situation *at)
@@ -44,6 +43,6 @@ bool judge_trial(struct situation *at)
 	}
 	verdict->cause = VERDICT_SPIKE;
 	verdict->kind = VERDICT_KIND_FIRST_STEP;
-	verdict_add_action(verdict, ADVICE_NO_BENCHMARK, true, evidence->bytes);
+	verdict_add_action(verdict, ADVICE_NO_TRIAL, true, evidence->bytes);
 	return true;
 }

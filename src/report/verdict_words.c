@@ -214,7 +214,7 @@ static void say_spike(struct text *out, const struct verdict *verdict, const str
 	text_add(out, phases[verdict->kind]);
 	if (verdict->kind == VERDICT_KIND_FIRST_STEP) {
 		add_number(out, "", verdict->evidence.bytes);
-		text_add(out, " are for a trial (of algorithms or variants, a warm-up), from ");
+		text_add(out, " are for a trial (of variants, a warm-up), from ");
 		add_stack(out, words, verdict->evidence.stack);
 		text_add(out, ". ");
 	}
@@ -357,7 +357,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_LESS_PINNED] = "pin less: fewer batches ahead, or pin_memory=False",
 		[ADVICE_CLEAR_AUTOCAST] = "leave the autocast region each step, or cache_enabled=False",
 		[ADVICE_EMPTY_ONCE] = "torch.cuda.empty_cache() once, right after that",
-		[ADVICE_NO_BENCHMARK] = "no trial of variants (cudnn.benchmark=False, no autotuning)",
+		[ADVICE_NO_TRIAL] = "no trial of variants in the first step (autotuning, warm-up)",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];
 }
