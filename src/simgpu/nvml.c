@@ -324,12 +324,30 @@ SIM_API(int, nvmlDeviceGetComputeRunningProcesses_v2, const struct nvml_device *
 
 /* --- links that the simulated card does not have --- */
 
+/* The front of nvmlGpuFabricInfoV_t in versions 2 and 3. */
+struct fabric_info {
+	unsigned version;
+	unsigned char cluster[16];
+	int status;
+	unsigned clique;
+	unsigned char state;
+};
+
+enum { FABRIC_NOT_SUPPORTED = 0 };
+
+/* Answers that there is none; PyTorch 2.13 takes an error for a failure. */
+SIM_API(int, nvmlDeviceGetGpuFabricInfoV, struct nvml_device *device, struct fabric_info *info)
+{
+	info->status = NVML_SUCCESS;
+	info->state = FABRIC_NOT_SUPPORTED;
+	return NVML_SUCCESS;
+}
+
 #define NOT_SUPPORTED(name)                \
 	SIM_API(int, name, void)           \
 	{                                  \
 		return NVML_NOT_SUPPORTED; \
 	}
 
-NOT_SUPPORTED(nvmlDeviceGetGpuFabricInfoV)
 NOT_SUPPORTED(nvmlDeviceGetNvLinkRemoteDeviceType)
 NOT_SUPPORTED(nvmlDeviceGetNvLinkRemotePciInfo_v2)
