@@ -22,12 +22,13 @@ def fit(folder, cards, memory, vary, *program):
 def searches(folder):
     """Figures of memtrace fit."""
     title("memtrace fit, batches 1 to 512")
-    runs = {}
+    runs, seconds = {}, {}
     for model in ("linear", "plateau", "jagged", "cached"):
-        runs[model], _ = fit(folder, "t4,a10,h100", "900MiB", "B=1:512", TRAINING, model, "{B}")
+        runs[model], seconds[model] = fit(folder, "t4,a10,h100", "900MiB", "B=1:512", TRAINING, model, "{B}")
     even = [count / 3 for model, count in runs.items() if model != "cached"]
     yield Figure("runs for a card, memory without retries", even, "")
     yield Figure("  with retries", [runs["cached"] / 3], "")
+    yield Figure("  four models on three cards, a model", list(seconds.values()), "s")
     if SHORT:
         return
     program = [PYTHON, ROOT / "examples/train_gpt.py", "--steps", "3", "--batch", "{B}"]
