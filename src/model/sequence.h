@@ -53,7 +53,9 @@ struct sequence_region {
 struct sequence_counts { /* as recorded */
 	uint64_t peak_reserved_bytes, final_reserved_bytes;
 	uint64_t peak_allocated_bytes;
+	uint64_t peak_used_bytes; /* with what others in the process took from the driver */
 	uint64_t device_allocs;
+	uint64_t refusals; /* by the driver */
 	uint64_t blocks, asked_known, ooms, steps;
 	/* What the program limits itself to (set_per_process_memory_fraction), if it met that limit: between these; 0: it did
 	 * not. It shows in an OOM before which the driver refused nothing. */

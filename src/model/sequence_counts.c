@@ -7,7 +7,7 @@
 /* ---------- figures ---------- */
 
 struct recount {
-	uint64_t reserved, allocated;
+	uint64_t reserved, allocated, used;
 	uint64_t last_segment; /* address */
 	uint64_t rises, falls;
 	bool was_page;
@@ -18,6 +18,9 @@ static void note_obtained(struct sequence *sequence, const struct op *op, struct
 	struct sequence_counts *counts = &sequence->counts;
 	const struct sequence_region *region = &sequence->regions[op->region];
 	bool is_page = region->kind == REGION_PAGE;
+	now->used += region->kind == REGION_RANGE ? 0 : region->bytes;
+	if (now->used > counts->peak_used_bytes)
+		counts->peak_used_bytes = now->used;
 	if (region->kind == REGION_RANGE || !sequence_is_torch(sequence, op->region))
 		return;
 	now->reserved += region->bytes;
@@ -37,6 +40,7 @@ static void note_given_back(const struct sequence *sequence, const struct op *op
 			    struct recount *now)
 {
 	const struct sequence_region *region = &sequence->regions[op->region];
+	now->used -= region->kind == REGION_RANGE ? 0 : region->bytes;
 	if (region->kind != REGION_RANGE && sequence_is_torch(sequence, op->region))
 		now->reserved -= region->bytes;
 }
@@ -68,6 +72,7 @@ void sequence_count_recorded(struct sequence *sequence)
 			note_obtained(sequence, op, &now);
 		else if (op->kind != OP_MAP)
 			now.was_page = false;
+		sequence->counts.refusals += op->kind == OP_REFUSED;
 		if (op->kind == OP_GIVE_BACK)
 			note_given_back(sequence, op, &now);
 		if (op->kind == OP_ALLOC || op->kind == OP_FREE)

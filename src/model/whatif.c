@@ -87,8 +87,8 @@ int whatif_start(struct whatif *whatif, struct sequence *sequence, const struct 
 	struct replay_choice choice = {
 		.conf = whatif->recorded_conf, .limits = whatif->limits, .changes = defs};
 	choice.limits.allowed_bytes = sequence->counts.limit_least_bytes;
-	if (sequence->counts.ooms && total_bytes > other_bytes)
-		choice.limits.capacity_bytes = total_bytes - other_bytes;
+	if (sequence->counts.refusals) /* more was never had: so it was granted or refused alike */
+		choice.limits.capacity_bytes = sequence->counts.peak_used_bytes;
 	return replay_run(whatif->script, &choice, &whatif->identity);
 }
 

@@ -193,7 +193,7 @@ def test_the_run_itself_is_reproduced_and_private_pools_are_told(torch, recorded
 
 NEEDS = [
     (workload, name)
-    for workload in ("torture", "multistream", "kv_infer")
+    for workload in ("torture", "multistream", "kv_infer", "gpt_var")
     for name in ("split64", "default", "expandable")
 ]
 
@@ -218,6 +218,27 @@ def test_memory_limit_names_the_step_of_the_oom(recorded, truth):
     row = row_of(told, setting)
     assert account["oom"]
     assert (row["oom_step"], row["retries"]) == (account["steps"], account["retries"])
+
+
+@pytest.mark.parametrize("torch", TORCHES)
+def test_a_run_near_its_memory_is_reproduced_and_needs_what_one_with_plenty_does(
+    torch, recorded, tmp_path
+):
+    ample = what_if(recorded(torch, "torture"))
+    need = row_of(ample, SETTINGS["default"][0])["needs_bytes"]
+    trace = tmp_path / f"{torch}.near.mtrace"
+    memory = f"{need // MIB + CONTEXT_MIB + 2}MiB"
+    more = {"MEMTRACE_OUTPUT": str(trace), "MEMTRACE_NVML": "off", "SIMGPU_MEMORY": memory}
+    result = run([PYTHON, WORKLOADS, "torture"], environment(torch=torch, **more))
+    account, told = json.loads(result.stdout), what_if(trace)
+    assert account["retries"] and account["oom"] is None
+    for key in ("peak_reserved", "final_reserved", "device_allocs"):
+        assert told["identity"][key] == [account[key], account[key]]
+    for name in ("default", "expandable", "split64"):
+        setting = setting_of(name, torch)
+        near, far = row_of(told, setting), row_of(ample, setting)
+        assert near["needs_bytes"] == far["needs_bytes"], name
+        assert near["peak_reserved_bytes"] == far["peak_reserved_bytes"], name
 
 
 SCRIPT = """
