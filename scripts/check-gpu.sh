@@ -44,8 +44,8 @@ else
     card=$(nvidia-smi -L 2>/dev/null | sed -n 's/^GPU 0: \(.*\) (UUID.*/\1/p') || true
     [ -n "$card" ] || fail "no GPU here (nvidia-smi lists none): nothing was checked"
     echo "check-gpu: building, at most $build_s s"
-    timeout "$build_s" make -s O="$build" lib tool programs >"$build.check-gpu.log" 2>&1 ||
-        echo "check-gpu: the build failed (see $build.check-gpu.log); what was built before is used"
+    timeout "$build_s" make -s O="$build" lib tool programs >"$build/check-gpu.log" 2>&1 ||
+        echo "check-gpu: the build failed (see $build/check-gpu.log); what was built before is used"
     for folder in /usr/local/cuda/extras/CUPTI/lib64 /usr/local/cuda/lib64; do
         [ ! -d "$folder" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder
     done

@@ -59,6 +59,8 @@ bool card_choose(struct sim_card *card, const char *name)
 	text_init_fixed(&hint, buffer, sizeof buffer);
 	if (!strpbrk(name, "/="))
 		add_nearest(&hint, name);
+	else
+		text_add(&hint, "; what a card's file holds: memtrace cards --help");
 	tell("card %s: %s%s", name, why, text_string(&hint));
 	return false;
 }

@@ -117,6 +117,9 @@ const struct verb verb_cards = {
 	.name = "cards",
 	.summary = "Lists the cards that run --simulate and fit know",
 	.usage = "[--json] [--like-here]",
+	.details = "A file that describes a card has lines KEY = VALUE; capability (8.9) and memory (24GiB) must be\n"
+		   "there. The others: name, multiprocessors, threads_per_multiprocessor, shared_per_block,\n"
+		   "shared_per_multiprocessor, l2, context (what CUDA itself takes), context_spread.",
 	.options = options,
 	.run = run,
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,6 +76,38 @@ static int set_output(const char *asked)
 	return failed;
 }
 
+/* All that stand before a slash in the path; 0 or an errno. */
+static int make_folders(char *path)
+{
+	int error = 0;
+	for (char *slash = strchr(path + 1, '/'); slash && !error; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		error = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
+		*slash = '/';
+	}
+	return error;
+}
+
+/* Of the traces, before a long program runs for nothing. What a folder that is named after a process (%h, %p) will be
+ * called, only the process knows. 0, or it was said why not. */
+static int prepare_folder(void)
+{
+	char *path = strdup(getenv("MEMTRACE_OUTPUT"));
+	char *slash = path ? strrchr(path, '/') : NULL;
+	if (!slash || memchr(path, '%', (size_t)(slash - path))) {
+		free(path);
+		return 0;
+	}
+	int error = make_folders(path);
+	slash[1] = 0;
+	if (!error && access(path, W_OK))
+		error = errno;
+	if (error)
+		tell("cannot write traces to %s: %s; --output names another place", path, strerror(error));
+	free(path);
+	return error;
+}
+
 static int exit_status(int wait_status)
 {
 	return WIFSIGNALED(wait_status) ? STATUS_SIGNAL + WTERMSIG(wait_status)
@@ -116,6 +149,9 @@ static void tell_silence(char *const *program, bool is_simulated)
 {
 	if (!is_simulated || !simulate_explain_silence(program))
 		program_explain_silence(program[0]);
+	if (!is_simulated && access("/dev/nvidiactl", F_OK) && access("/dev/dxg", F_OK))
+		tell("no NVIDIA GPU is seen here; on a simulated one: memtrace run --simulate l4 -- %s ...",
+		     program[0]);
 }
 
 static void tell_promise(const struct simulation *simulation, struct readbacks *readbacks)
@@ -142,7 +178,7 @@ static int run(const struct arguments *arguments)
 	if (wrong)
 		return wrong;
 	make_tree_id(tree);
-	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || set_output(output))
+	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || set_output(output) || prepare_folder())
 		return STATUS_CANNOT_RUN;
 	if (is_simulated && !(simulate_preload(simulation.has_values) && simulate_set_card(&simulation)))
 		return STATUS_CANNOT_RUN;

@@ -185,9 +185,10 @@ static void add_cure(struct text *out, const struct loaded *loaded, size_t index
 	text_init(&words);
 	verdict_print_cure(&words, &verdict, cure);
 	if (words.used_bytes) {
-		text_add(out, "memtrace: of running out of memory, case ");
-		text_add_count(out, index + 1);
-		text_add(out, ": see memtrace oom");
+		text_add(out, "memtrace: out of memory");
+		if (model_oom_count(loaded->model) > 1)
+			text_printf(out, ", number %zu", index + 1);
+		text_add(out, " (memtrace oom tells more):");
 		text_add(out, *text_string(&words) == '\n' ? "" : "\n");
 		text_add(out, text_string(&words));
 	}

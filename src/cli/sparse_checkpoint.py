@@ -17,17 +17,19 @@ NAMES = {
 }
 
 
-def fail(words):
+def fail(words, status=3):
     print(f"memtrace: sparse-checkpoint: {words}", file=sys.stderr)
-    sys.exit(3)
+    sys.exit(status)
 
 
 def read_config(path):
     try:
         with open(path, encoding="utf-8") as file:
             config = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
-        fail(f"{path}: {error}")
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    except (ValueError, RecursionError) as error:
+        fail(f"{path} is not JSON ({error}); it takes the config.json of a model")
     if not isinstance(config, dict) or "model_type" not in config:
         fail(f"{path}: it has no model_type, so it is no config.json of a model")
     return config
@@ -80,7 +82,7 @@ def make_header(tensors):
 def main():
     path, folder, wanted = sys.argv[1:]
     if wanted and wanted not in NAMES:
-        fail(f"--dtype is one of {', '.join(NAMES)}, not {wanted}")
+        fail(f"--dtype is one of {', '.join(NAMES)}, not {wanted}", status=2)
     raw = read_config(path)
     model = build(path)
     dtype = wanted or raw.get("dtype") or raw.get("torch_dtype") or ""
@@ -90,7 +92,7 @@ def main():
     try:
         os.makedirs(folder, exist_ok=True)
         if os.path.exists(place):
-            fail(f"{place} is there already")
+            fail(f"{place} is there already; take another folder, or remove it")
         with open(place, "xb") as file:
             file.write(struct.pack("<Q", len(header)) + header)
             file.truncate(8 + len(header) + data_bytes)

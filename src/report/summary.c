@@ -302,7 +302,7 @@ static void print(struct text *out, const struct model *model, const struct defs
 	if (is_well)
 		text_add(out, facts->trace_path ? "No problem found. " : "No problem found.\n");
 	summary_add_trace(out, facts);
-	summary_add_next(out, "report --by stack", facts);
+	summary_add_next(out, model_oom_count(model) ? "oom" : "report --by stack", facts);
 }
 
 void summary_print_limit(struct text *out, const struct model *model, const struct defs *defs,

@@ -272,6 +272,11 @@ static int read_file(struct sim_card *card, const char *path, char *why, size_t 
 	}
 	size_t bytes = fread(text, 1, FILE_BYTES_MAX, file);
 	text[bytes] = '\0';
+	if (ferror(file)) {
+		snprintf(why, why_bytes, "it cannot be read: %s", strerror(errno));
+		fclose(file);
+		return -1;
+	}
 	fclose(file);
 	return sim_card_parse(card, text, why, why_bytes);
 }

@@ -427,6 +427,16 @@ def test_run_output_is_absolute_and_keeps_percent_signs(runner, tmp_path):
     assert result.stdout == f"{tmp_path}/50%%p/t.%p\n"
 
 
+def test_run_makes_the_folder_of_the_traces_or_does_not_begin(runner, tmp_path):
+    show = ("sh", "-c", "echo ran")
+    assert call(runner, "run", "--output", "new/one/%r", *show, cwd=tmp_path).stdout == "ran\n"
+    assert (tmp_path / "new/one").is_dir()
+    (tmp_path / "file").touch()
+    result = call(runner, "run", "--output", "file/%r", *show, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (125, "") and "--output names another" in result.stderr
+    assert call(runner, "run", "--output", "%p/x", *show, cwd=tmp_path).stdout == "ran\n"
+
+
 def test_run_prints_what_a_killed_program_could_not(runner, tmp_path):
     command = script(tmp_path, 'leave("a.mtrace", "running"); os.kill(os.getpid(), signal.SIGKILL)')
     result = call(runner, "run", *command, cwd=tmp_path)

@@ -66,6 +66,7 @@ def test_without_a_driver_like_here_says_so():
         (["a100"], r"near it: a100-40, a100-80[,;]"),
         (["rtx409"], r"near it: rtx4090"),
         (["nothing-like-it"], r"no card that is known.*memtrace cards"),
+        (["/tmp"], r"card /tmp: it cannot be read: Is a directory.*memtrace cards --help"),
         (["memory = 3GiB"], r"'capability' must be given"),
         (["memory = 3GiB, capability = 8.9, speed = 3"], r"there is no key 'speed'"),
         (["l4", "--memory", "much"], r"--memory is a size"),

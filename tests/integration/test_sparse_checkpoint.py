@@ -67,19 +67,19 @@ def test_from_pretrained_loads_it_and_nothing_is_on_the_disk(tmp_path, config, e
 
 
 @pytest.mark.parametrize(
-    "config, words, said",
+    "config, words, said, status",
     [
-        ("{}", (), "it has no model_type"),
-        ("{", (), "config.json: "),
-        (None, (), "No such file"),
-        ('{"model_type": "no-such-model"}', (), "no-such-model"),
-        ('{"model_type": "gpt2"}', ("--dtype", "int3"), "--dtype is one of"),
+        ("{}", (), "it has no model_type", 3),
+        ("{", (), "config.json is not JSON", 3),
+        (None, (), "config.json: No such file or directory", 3),
+        ('{"model_type": "no-such-model"}', (), "no-such-model", 3),
+        ('{"model_type": "gpt2"}', ("--dtype", "int3"), "--dtype is one of", 2),
     ],
 )
-def test_what_is_no_config_is_refused(tmp_path, config, words, said):
+def test_what_is_no_config_is_refused(tmp_path, config, words, said, status):
     path = tmp_path / "config.json"
     if config is not None:
         path.write_text(config)
-    result = sparse(*words, path, tmp_path / "model", status=3)
+    result = sparse(*words, path, tmp_path / "model", status=status)
     assert said in result.stderr and result.stderr.startswith("memtrace: "), result.stderr
     assert not (tmp_path / "model").exists()

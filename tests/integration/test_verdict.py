@@ -111,7 +111,7 @@ def test_memtrace_run_replays_what_the_program_cannot(tmp_path):
     env = environment(preload=False, SIMGPU_MEMORY="2048MiB")
     command = [TOOL, "run", "--output", tmp_path / "run", "--", PYTHON]
     told = run([*command, CASES / "oom_scenes.py", "small"], env, cwd=tmp_path).stderr
-    assert "case 1: see memtrace oom\n  replayed with a setting, it gets past this point" in told
+    assert "out of memory (memtrace oom tells more):\n  replayed with a setting, it gets past this point" in told
     assert "PYTORCH_ALLOC_CONF=expandable_segments:True" in told
 
 

@@ -93,6 +93,9 @@ def line_of(outcome):
 
 
 def main(words):
+    if any(word.startswith("-") for word in words):
+        print(__doc__.strip())
+        return 0 if words in (["-h"], ["--help"]) else 2
     rows = [row for row in ROWS if not words or any(word in row.name for word in words)]
     if not rows:
         sys.exit(f"compare.py: no row is called {' or '.join(words)}")
