@@ -31,7 +31,8 @@
 #define SLEEP_MAX_NS 100000000u
 #define HOLE_MAX_NS 5000000000u
 #define THREAD_STACK_BYTES (512u << 10)
-#define STOP_WAIT_NS 2000000000u
+#define STOP_WAIT_NS 2000000000u /* without progress */
+#define STOP_MOST_NS 20000000000u
 
 static void futex_wait(uint32_t *word, uint32_t value, uint64_t ns)
 {
@@ -299,16 +300,31 @@ int dump_init(struct session *session)
 	return session->dump.model ? 0 : -ENOMEM;
 }
 
-/* Bounded: the thread may be gone already, or be stopped by a debugger. */
+/* Bounded: the thread may be gone already, or be stopped by a debugger. One that gets on, on a busy machine, is given
+ * more time: no event comes any more, so it has an end. */
+static void await_stop(struct session *session)
+{
+	struct dump *dump = &session->dump;
+	uint64_t begun_ns = session_now(session), moved_ns = begun_ns, now_ns = begun_ns, seen = 0;
+	while (!__atomic_load_n(&dump->stopped, __ATOMIC_SEQ_CST) && now_ns - moved_ns < STOP_WAIT_NS &&
+	       now_ns - begun_ns < STOP_MOST_NS) {
+		futex_wait(&dump->stopped, 0, SLEEP_MAX_NS);
+		uint64_t consumed = __atomic_load_n(&session->writer.live->consumed, __ATOMIC_ACQUIRE);
+		now_ns = session_now(session);
+		if (consumed != seen)
+			moved_ns = now_ns;
+		seen = consumed;
+	}
+}
+
 static void stop_thread(struct session *session)
 {
 	struct dump *dump = &session->dump;
-	uint64_t until = session_now(session) + STOP_WAIT_NS;
 	__atomic_store_n(&dump->stop, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&dump->wakes, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &dump->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	while (dump->is_threaded && !__atomic_load_n(&dump->stopped, __ATOMIC_SEQ_CST) && session_now(session) < until)
-		futex_wait(&dump->stopped, 0, SLEEP_MAX_NS);
+	if (dump->is_threaded)
+		await_stop(session);
 }
 
 void dump_finish(struct session *session, enum memtrace_ended how, int status)
