@@ -17,7 +17,7 @@
 struct named_row {
 	char name[NAME_BYTES];
 	uint64_t bytes, count;
-	uint8_t category; /* of its largest share */
+	uint64_t category_bytes[MODEL_CATEGORY_COUNT];
 };
 
 struct named_rows {
@@ -150,7 +150,6 @@ static void sort(struct named_rows *table)
 	}
 }
 
-/* Shares come largest first: the first of a name says what it mostly is. */
 static bool collect(struct named_rows *table, struct arena *arena, const struct defs *defs,
 		    const struct model_share *shares, size_t count, enum by_kind kind)
 {
@@ -165,8 +164,7 @@ static bool collect(struct named_rows *table, struct arena *arena, const struct 
 		text_init_fixed(&text, name, sizeof name - 1);
 		add_name(&text, defs, &shares[i], kind);
 		struct named_row *row = find_row(table, slots, slot_count - 1, text_string(&text));
-		if (!row->count)
-			row->category = shares[i].category;
+		row->category_bytes[shares[i].category] += shares[i].bytes;
 		row->bytes += shares[i].bytes;
 		row->count += shares[i].count;
 	}
@@ -192,7 +190,7 @@ static void print_row(struct text *out, const struct named_row *row, struct unit
 	add_figures(out, unit, row->bytes, row->count);
 	if (kind != BY_CATEGORY) {
 		text_pad_to(out, MOST_COLUMN);
-		text_add(out, category_title(row->category));
+		text_add(out, category_title(category_most(row->category_bytes)));
 	}
 	text_add_char(out, '\n');
 }

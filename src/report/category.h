@@ -19,6 +19,16 @@ static inline const char *category_title(enum model_category category)
 	}
 }
 
+/* The one with most bytes; of equal ones the first in order. */
+static inline enum model_category category_most(const uint64_t bytes[MODEL_CATEGORY_COUNT])
+{
+	unsigned most = 0;
+	for (unsigned i = 1; i < MODEL_CATEGORY_COUNT; i++)
+		if (bytes[i] > bytes[most])
+			most = i;
+	return (enum model_category)most;
+}
+
 /* Is the category known of anything that was live at the peak? */
 static inline bool category_is_any_known(const struct model *model, unsigned ordinal)
 {

@@ -76,20 +76,22 @@ struct model_share *composition_shares(struct arena *arena, const struct model *
 	return take_all(arena, model, of, take_shares, count);
 }
 
-/* Finds the site of a line by open addressing; `slots` holds row numbers + 1 and is never full.
- * Rows come largest first: the stack that makes a site is its largest. */
-static struct site *find_site(struct sites *sites, uint32_t *slots, size_t mask,
-			      const struct where *where, const struct model_share *share)
+struct slots { /* row numbers + 1 by the line; never full */
+	uint32_t *rows;
+	size_t mask;
+};
+
+/* Finds the site of a line by open addressing. Rows come largest first: the stack that makes a site
+ * is its largest. */
+static struct site *find_site(struct sites *sites, struct slots by_line, const struct where *where,
+			      uint32_t stack)
 {
+	uint32_t *slots = by_line.rows;
+	size_t mask = by_line.mask;
 	for (size_t at = where_hash(where) & mask;; at = (at + 1) & mask) {
 		if (!slots[at]) {
 			slots[at] = (uint32_t)++sites->count;
-			sites->rows[slots[at] - 1] = (struct site){
-				.where = *where,
-				.stack = share->stack,
-				.category = share->category,
-				.detail = share->detail,
-				.is_provisional = share->is_provisional};
+			sites->rows[slots[at] - 1] = (struct site){.where = *where, .stack = stack};
 		}
 		if (where_is_same(&sites->rows[slots[at] - 1].where, where))
 			return &sites->rows[slots[at] - 1];
@@ -153,23 +155,48 @@ static void sort_sites(struct site *rows, size_t count)
 	}
 }
 
+/* A line has several stacks, a stack several categories: what has most bytes in all names the row. */
+static void add_categories(struct sites *sites, const struct defs *defs, struct slots slots,
+			   const struct model_share *shares, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct where where = where_find(defs, shares[i].stack, 0);
+		struct site *site = find_site(sites, slots, &where, shares[i].stack);
+		site->category_bytes[shares[i].category] += shares[i].bytes;
+	}
+	for (size_t i = 0; i < sites->count; i++)
+		sites->rows[i].category = category_most(sites->rows[i].category_bytes);
+	for (size_t i = count; i-- > 0;) { /* the largest last, so that it stays */
+		struct where where = where_find(defs, shares[i].stack, 0);
+		struct site *site = find_site(sites, slots, &where, shares[i].stack);
+		if (shares[i].category != site->category)
+			continue;
+		site->detail = shares[i].detail;
+		site->is_provisional = shares[i].is_provisional;
+	}
+}
+
 static void group_rows(struct sites *sites, const struct defs *defs, const struct model_share *rows,
-		       size_t count, const struct births *births)
+		       size_t count, const struct births *births, const struct model_share *shares,
+		       size_t share_count)
 {
 	size_t slot_count = 16;
 	while (slot_count < 2 * count)
 		slot_count *= 2;
-	uint32_t *slots = arena_alloc(sites->arena, slot_count * sizeof *slots);
+	struct slots slots = {.mask = slot_count - 1};
+	slots.rows = arena_alloc(sites->arena, slot_count * sizeof *slots.rows);
 	sites->rows = arena_alloc(sites->arena, count * sizeof *sites->rows);
-	sites->failed = !slots || !sites->rows;
+	sites->failed = !slots.rows || !sites->rows;
 	for (size_t i = 0; i < count && !sites->failed; i++) {
 		struct where where = where_find(defs, rows[i].stack, 0);
-		struct site *site = find_site(sites, slots, slot_count - 1, &where, &rows[i]);
+		struct site *site = find_site(sites, slots, &where, rows[i].stack);
 		add_share(site, &where, &rows[i]);
 		add_birth(site, births_of_stack(births, rows[i].stack));
 		sites->bytes += rows[i].bytes;
 		sites->blocks += rows[i].count;
 	}
+	if (!sites->failed)
+		add_categories(sites, defs, slots, shares, share_count);
 	sort_sites(sites->rows, sites->count);
 }
 
@@ -177,15 +204,17 @@ struct sites sites_collect(const struct model *model, const struct defs *defs,
 			   struct composition of)
 {
 	struct sites sites = {.arena = arena_create()};
-	size_t count = 0;
+	size_t count = 0, share_count = 0;
 	struct model_share *rows =
 		sites.arena ? composition_rows(sites.arena, model, of, &count) : NULL;
+	struct model_share *shares =
+		rows ? composition_shares(sites.arena, model, of, &share_count) : NULL;
 	struct births births = {0};
-	sites.failed = !rows;
-	if (rows && of.kind == COMPOSITION_OOM)
+	sites.failed = !shares;
+	if (shares && of.kind == COMPOSITION_OOM)
 		births = births_at_oom(model, of.index, sites.arena);
-	if (rows)
-		group_rows(&sites, defs, rows, count, &births);
+	if (shares)
+		group_rows(&sites, defs, rows, count, &births, shares, share_count);
 	return sites;
 }
 

@@ -4,6 +4,7 @@
 #define MT_REPORT_SITES_H
 
 #include "base/arena.h"
+#include "model/attribution.h"
 #include "model/model.h"
 #include "report/ages.h"
 #include "report/where.h"
@@ -13,9 +14,10 @@ struct site {
 	uint64_t bytes, count;
 	struct birth birth;   /* of an OOM: of its blocks */
 	uint32_t stack;       /* that stack's id */
-	uint8_t category;     /* of that stack */
+	uint8_t category;     /* that has most of the row's bytes */
 	uint8_t detail;
-	bool is_provisional; /* likewise */
+	bool is_provisional; /* both of the largest share in that category */
+	uint64_t category_bytes[MODEL_CATEGORY_COUNT];
 	uint32_t inner_count; /* stacks whose innermost frame differs from where.inner */
 };
 

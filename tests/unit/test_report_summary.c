@@ -77,6 +77,25 @@ static void training_run_is_told_by_category_and_step(void **state)
 	assert_true(text_columns(&text) <= 80 && lines <= 40);
 }
 
+/* Its largest share is of activations, but two smaller ones of parameters are more together. */
+static void a_row_is_named_after_the_category_with_most_bytes(void **state)
+{
+	struct fake_rows *rows = &scene.model.at_peak;
+	(void)state;
+	rows->count = 0;
+	fake_share(rows, 2000 * MIB, 1, STACK_HEAD);
+	fake_share(rows, 1500 * MIB, 1, STACK_HEAD_OTHER);
+	fake_share(rows, 900 * MIB, 1, STACK_HEAD_OTHER);
+	rows->rows[0].category = MODEL_ACTIVATIONS;
+	rows->rows[1].category = rows->rows[2].category = MODEL_PARAMETERS;
+	print();
+	assert_non_null(strstr(text_string(&text), "train.py:38 step › functional.py linear, +2..   4400 "
+						   "      3  parameters\n"));
+	by_print(&text, &scene.model, scene.defs, &scene.facts, &(struct by_style){BY_MODULE, 0, {0}});
+	assert_non_null(strstr(text_string(&text), "(outside of modules)                            4400 "
+						   "      3  parameters\n"));
+}
+
 static void program_without_pytorch_is_shown_by_owner(void **state)
 {
 	struct model_device *device = scene.model.devices;
@@ -259,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(healthy_run_with_pytorch),
 		TEST(training_run_is_told_by_category_and_step),
+		TEST(a_row_is_named_after_the_category_with_most_bytes),
 		TEST(program_without_pytorch_is_shown_by_owner),
 		TEST(peaks_of_several_owners_are_added_only_if_they_coincide),
 		TEST(everything_that_can_be_wrong_is_said),
