@@ -95,7 +95,7 @@ static void add_device(struct text *out, const struct loaded *loaded,
 		text_add(out, " without PyTorch's part, which is unknown");
 	}
 	text_add(out, ", peak allocated ");
-	text_add_size(out, device->allocated.peak_bytes);
+	text_add_size(out, devices_allocated(device)->peak_bytes);
 	text_add_char(out, '\n');
 	add_answer(out, answer_of(loaded, device, gate), gate, device->reserved.peak_bytes);
 }
@@ -144,6 +144,8 @@ static void print_json(struct text *out, const struct loaded *loaded, const stru
 		json_known(&json, "pytorch_reserved_peak_bytes", knows_pytorch,
 			   device->pytorch_reserved.peak_bytes);
 		json_unsigned(&json, "allocated_peak_bytes", device->allocated.peak_bytes);
+		json_known(&json, "pytorch_allocated_peak_bytes", devices_is_pytorch(device),
+			   device->pytorch_allocated.peak_bytes);
 		add_json_answer(&json, answer_of(loaded, device, gate));
 		json_close(&json, '}');
 	}

@@ -18,7 +18,7 @@ static const struct option_row options[] = {
 	[OPTION_JSON] = {"json", NULL, "one JSON object a trace"},
 	[OPTION_BY] = {"by", "WHAT", "the peak by line, stack, op, module, category or owner"},
 	[OPTION_FULL] = {"full", NULL, "all rows, all frames of a stack, and all about every OOM"},
-	[OPTION_LIMIT] = {"limit", "N", "at most N rows of a table (20)"},
+	[OPTION_LIMIT] = {"limit", "N", "at most N rows of a table (of --by: 20; else what fits 40 lines)"},
 	[OPTION_LINES] = OPTION_ROW_LINES,
 	[OPTION_DEBUGINFOD] = OPTION_ROW_DEBUGINFOD,
 	{0},

@@ -23,6 +23,21 @@ struct choice {
 	uint64_t device;
 };
 
+static bool is_chosen(const struct model_device *device, const struct choice *choice)
+{
+	return !choice->has_device || device->ordinal == choice->device;
+}
+
+/* True too if no GPU was asked for, and used: that is told on stdout. */
+static bool has_the_chosen(const struct loaded *loaded, const struct choice *choice)
+{
+	const struct model_device *device;
+	for (unsigned i = 0; (device = model_device(loaded->model, i)); i++)
+		if (is_chosen(device, choice))
+			return true;
+	return !choice->has_device;
+}
+
 static void print_json(struct text *out, const struct loaded *loaded)
 {
 	struct json json = {.out = out};
@@ -53,18 +68,30 @@ static bool print_device(struct text *out, const struct loaded *loaded, const st
 	return true;
 }
 
+/* Of the devices that are shown. */
+static bool has_outsiders(const struct loaded *loaded, const struct choice *choice)
+{
+	const struct model_device *device;
+	for (unsigned i = 0; (device = model_device(loaded->model, i)); i++)
+		if (is_chosen(device, choice) && devices_has_outsiders(device))
+			return true;
+	return false;
+}
+
 static void print_text(struct text *out, const struct loaded *loaded, const struct choice *choice)
 {
 	const struct model_device *device;
 	bool has_steps = false;
 	for (unsigned i = 0; (device = model_device(loaded->model, i)); i++)
-		if (!choice->has_device || device->ordinal == choice->device)
+		if (is_chosen(device, choice))
 			has_steps |= print_device(out, loaded, device, choice);
 	if (has_steps)
 		text_add(out, "Allocated after the forward pass, the backward pass and the optimizer; the peak and "
 			      "its\nphase; what stayed allocated more than after the step before.\n");
 	else
 		text_add(out, "No training step was seen.\n");
+	if (has_steps && has_outsiders(loaded, choice))
+		text_add(out, "These figures count what others than PyTorch hold, too.\n");
 	summary_add_gaps(out, loaded->model, trace_defs(loaded->trace), &loaded->facts);
 }
 
@@ -76,6 +103,11 @@ static int steps(const char *path, const void *context)
 	int status = load_trace(&loaded, path);
 	if (status)
 		return status;
+	if (!has_the_chosen(&loaded, choice)) {
+		tell("%s: no memory was allocated on that GPU", path);
+		load_close(&loaded);
+		return STATUS_NO;
+	}
 	text_init(&out);
 	if (choice->json)
 		print_json(&out, &loaded);
@@ -105,7 +137,8 @@ const struct verb verb_steps = {
 	.summary = "Tells what each training step had allocated, phase by phase",
 	.usage = "[options] TRACE...",
 	.details = "Equal steps that follow each other are one row. Of very many steps the first 64 and the last "
-		   "192\nare kept. With --json all devices are told.",
+		   "192\nare kept. With --json all devices are told. Exit status: 1 nothing was allocated on the GPU\n"
+		   "of --device.",
 	.options = options,
 	.operands_least = 1,
 	.run = run,

@@ -28,6 +28,10 @@ static void add_heading(struct text *out, const struct defs *defs,
 	text_add(out, " allocated after ");
 	text_add_duration(out, device->peak.time_ns);
 	text_add_char(out, '\n');
+	size_t before = out->used_bytes;
+	devices_add_outside(out, device);
+	if (out->used_bytes > before)
+		text_add_char(out, '\n');
 }
 
 static void print_lines(struct text *out, const struct model *model, const struct defs *defs,

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/units.h"
 #include "report/layout.h"
 #include "report/owner.h"
 #include "report/untracked.h"
@@ -22,6 +23,27 @@ bool devices_is_pytorch(const struct model_device *device)
 bool devices_knows_fragmentation(const struct model_device *device)
 {
 	return devices_is_pytorch(device) && device->pytorch_reserved_known;
+}
+
+const struct model_counter *devices_allocated(const struct model_device *device)
+{
+	return devices_is_pytorch(device) ? &device->pytorch_allocated : &device->allocated;
+}
+
+void devices_add_outside(struct text *out, const struct model_device *device)
+{
+	const struct model_peak *peak = &device->peak;
+	if (!devices_is_pytorch(device) || peak->allocated_bytes <= peak->pytorch_allocated_bytes)
+		return;
+	text_add(out, " (");
+	text_add_size(out, peak->allocated_bytes - peak->pytorch_allocated_bytes);
+	text_add(out, " of it outside PyTorch)");
+}
+
+bool devices_has_outsiders(const struct model_device *device)
+{
+	return devices_is_pytorch(device) && device->pytorch_reserved_known &&
+	       device->reserved.peak_bytes > device->pytorch_reserved.peak_bytes;
 }
 
 void devices_add_ordinal(struct text *out, unsigned ordinal)
@@ -172,8 +194,8 @@ static void add_pytorch_rows(struct text *out, const struct model *model,
 			     const struct model_device *device, struct unit unit)
 {
 	struct outsiders outsiders = find_outsiders(model, device->ordinal, false);
-	add_row(out, unit, "allocated (live tensors)", device->pytorch_allocated.peak_bytes,
-		device->pytorch_allocated.current_bytes);
+	add_row(out, unit, "allocated (live tensors)", devices_allocated(device)->peak_bytes,
+		devices_allocated(device)->current_bytes);
 	add_reserved(out, unit, device);
 	add_outsiders(out, unit, &outsiders);
 }
@@ -207,7 +229,7 @@ static void add_device(struct text *out, const struct model *model, const struct
 		add_pytorch_rows(out, model, device, unit);
 	else
 		add_plain_rows(out, model, device, unit);
-	untracked_add_rows(out, unit, device);
+	untracked_add_rows(out, device);
 }
 
 /* ---------- several devices ---------- */
@@ -245,8 +267,8 @@ static void add_short_row(struct text *out, struct unit unit, const struct defs 
 	text_add(&title, "  ");
 	text_add_escaped(&title, devices_name(defs, device));
 	layout_cut(out, &title, 32);
-	layout_number(out, unit_round(unit, device->allocated.peak_bytes), 40);
-	layout_number(out, unit_round(unit, device->allocated.current_bytes), 52);
+	layout_number(out, unit_round(unit, devices_allocated(device)->peak_bytes), 40);
+	layout_number(out, unit_round(unit, devices_allocated(device)->current_bytes), 52);
 	add_reserved_number(out, unit, device, device->reserved.peak_bytes, 67);
 	add_reserved_number(out, unit, device, device->reserved.current_bytes, 79);
 	text_add_char(out, '\n');
@@ -258,15 +280,20 @@ static void add_short_table(struct text *out, const struct model *model, const s
 	const struct model_device *device;
 	uint64_t largest = 0;
 	unsigned count = 0;
-	for (; (device = model_device(model, count)); count++)
+	bool has_outsiders = false;
+	for (; (device = model_device(model, count)); count++) {
 		largest = larger(largest,
 				 larger(device->reserved.peak_bytes, device->allocated.peak_bytes));
+		has_outsiders |= devices_has_outsiders(device);
+	}
 	struct unit unit = unit_for(largest);
 	add_short_heading(out, unit, facts);
 	for (unsigned i = 0; i < count && i < DEVICES_SHOWN; i++)
 		add_short_row(out, unit, defs, model_device(model, i));
 	if (count > DEVICES_SHOWN)
 		text_printf(out, "%u more\n", count - DEVICES_SHOWN);
+	if (has_outsiders)
+		text_add(out, "reserved counts what others than PyTorch hold, too\n");
 }
 
 void devices_print(struct text *out, const struct model *model, const struct defs *defs,

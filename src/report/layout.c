@@ -56,21 +56,39 @@ void layout_bytes(struct text *out, struct unit unit, uint64_t bytes, size_t col
 	layout_word(out, text_string(&piece), column);
 }
 
-void layout_cut(struct text *out, struct text *piece, size_t columns)
+static bool fits(const struct text *piece, size_t columns)
+{
+	return layout_width(piece->data, piece->used_bytes) <= columns && !piece->failed;
+}
+
+/* The bytes before the ".." of a piece that does not fit. */
+static size_t cut_bytes(const struct text *piece, size_t columns)
 {
 	size_t end = 0, column = 0;
-	if (layout_width(piece->data, piece->used_bytes) <= columns && !piece->failed) {
-		text_add_bytes(out, piece->data, piece->used_bytes);
-		return;
-	}
 	while (end < piece->used_bytes) {
 		column += (piece->data[end] & 0xc0) != 0x80;
 		if (column + 2 > columns)
 			break;
 		end++;
 	}
-	text_add_bytes(out, piece->data, end);
+	return end;
+}
+
+void layout_cut(struct text *out, struct text *piece, size_t columns)
+{
+	if (fits(piece, columns)) {
+		text_add_bytes(out, piece->data, piece->used_bytes);
+		return;
+	}
+	text_add_bytes(out, piece->data, cut_bytes(piece, columns));
 	text_add(out, "..");
+}
+
+void layout_cut_words(struct text *out, struct text *piece, size_t columns)
+{
+	size_t end = cut_bytes(piece, columns);
+	bool ends_word = end && end < piece->used_bytes && piece->data[end] == ' ' && piece->data[end - 1] != ' ';
+	layout_cut(out, piece, columns - (!fits(piece, columns) && ends_word));
 }
 
 static size_t column_now(const struct text *out)

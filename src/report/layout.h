@@ -24,6 +24,8 @@ void layout_word(struct text *, const char *word,
 
 /* Adds UTF-8 text of at most `columns` columns; what is longer is cut and ends in "..". */
 void layout_cut(struct text *, struct text *piece, size_t columns);
+/* The same of words: "word..", which would look as if it went on, is "word .." or, without room, "wor..". */
+void layout_cut_words(struct text *, struct text *piece, size_t columns);
 /* Ends the current line with `piece`; one that does not fit gets a line of its own. A newline
  * follows. */
 void layout_last(struct text *, struct text *piece);

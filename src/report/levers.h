@@ -29,8 +29,8 @@ struct levers {
 /* After model_finish(). No rows for a program that does not train. */
 void levers_find(struct levers *, const struct model *, const struct defs *, const struct model_device *);
 
-/* At most five rows with what each saves, and a line with those that would not help; nothing if there
+/* At most `limit` rows with what each saves, and a line with those that would not help; nothing if there
  * is nothing to say. */
-void levers_print(struct text *, const struct levers *);
+void levers_print(struct text *, const struct levers *, size_t limit);
 
 #endif

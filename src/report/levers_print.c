@@ -1,4 +1,4 @@
-/* Levers for people and as JSON. Owns what is shown of them: at most five, and a line with what would
+/* Levers for people and as JSON. Owns what is shown of them: the first of them, and a line with what would
  * not help. Must never show a bound without saying "up to". */
 #include "report/levers.h"
 
@@ -7,7 +7,6 @@
 #include "report/json.h"
 #include "report/layout.h"
 
-#define SHOWN_MAX    5
 #define BYTES_COLUMN 62
 #define NAME_COLUMNS 50
 
@@ -58,12 +57,12 @@ static bool is_sharding(const struct lever *lever)
 }
 
 /* Of the stages of sharding the one that saves most stands for all. */
-void levers_print(struct text *out, const struct levers *levers)
+void levers_print(struct text *out, const struct levers *levers, size_t limit)
 {
 	struct unit unit = unit_for(levers->peak_bytes);
 	bool has_sharding = false;
 	size_t shown = 0;
-	for (size_t i = 0; i < levers->count && levers->rows[i].applies && shown < SHOWN_MAX; i++) {
+	for (size_t i = 0; i < levers->count && levers->rows[i].applies && shown < limit; i++) {
 		const struct lever *lever = &levers->rows[i];
 		if (is_sharding(lever) && has_sharding)
 			continue;

@@ -105,6 +105,7 @@ void peak_print_heading(struct text *out, const struct model *model, const struc
 	}
 	text_add(out, ": ");
 	text_add_size(out, device->peak.allocated_bytes);
+	devices_add_outside(out, device);
 	add_time(out, model, &device->peak);
 	text_init_fixed(&place, buffer, sizeof buffer);
 	add_place(&place, defs, &device->peak, ascii);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "report/devices.h"
 #include "report/layout.h"
 #include "report/summary.h"
 
@@ -60,18 +61,20 @@ static void add_ended(struct text *out, const struct summary_facts *facts)
 
 struct peaks {
 	uint64_t allocated, reserved;
+	bool has_outsiders; /* reserved is not PyTorch's alone */
 };
 
 /* Of the device that has the highest. */
 static struct peaks find_peaks(const struct model *model)
 {
-	struct peaks peaks = {0, 0};
+	struct peaks peaks = {0, 0, false};
 	const struct model_device *device;
 	for (unsigned i = 0; (device = model_device(model, i)); i++) {
-		if (device->allocated.peak_bytes > peaks.allocated)
-			peaks.allocated = device->allocated.peak_bytes;
+		if (devices_allocated(device)->peak_bytes > peaks.allocated)
+			peaks.allocated = devices_allocated(device)->peak_bytes;
 		if (device->reserved.peak_bytes > peaks.reserved)
 			peaks.reserved = device->reserved.peak_bytes;
+		peaks.has_outsiders |= devices_has_outsiders(device);
 	}
 	return peaks;
 }
@@ -82,6 +85,7 @@ void run_table_add(struct run_table *table, const struct model *model, const str
 		   const struct summary_facts *facts)
 {
 	const struct peaks peaks = find_peaks(model);
+	table->has_outsiders |= peaks.has_outsiders;
 	add_rank(table->out, defs);
 	layout_number(table->out, facts->pid, PID_COLUMN);
 	text_add(table->out, "  ");
@@ -105,6 +109,8 @@ void run_table_end(struct run_table *table)
 {
 	struct summary_facts next = {.trace_path = table->next};
 	text_add_char(table->out, '\n');
+	if (table->has_outsiders)
+		text_add(table->out, "reserved counts what others than PyTorch hold, too\n");
 	if (*table->next)
 		summary_add_next(table->out, "report", &next);
 }
@@ -120,6 +126,7 @@ void run_line_print(struct text *out, const struct model *model, const struct de
 		    name_rank(&piece, defs),
 		    (unsigned long long)unit_round(mib, peaks.allocated),
 		    (unsigned long long)unit_round(mib, peaks.reserved));
+	text_add(out, peaks.has_outsiders ? " (not by PyTorch alone)" : "");
 	summary_add_ended(out, facts);
 	if (facts->lost)
 		text_printf(out, ", %'llu events lost", (unsigned long long)facts->lost);

@@ -12,6 +12,7 @@ struct run_table {
 	struct text *out;
 	char next[4352]; /* path of the trace with the highest peak: it is what one looks at next */
 	uint64_t highest_bytes;
+	bool has_outsiders; /* the reserved of some row is not PyTorch's alone */
 };
 
 void run_table_start(struct run_table *, struct text *, size_t count);

@@ -22,27 +22,44 @@
 
 #define LINES_MAX   40
 #define SITES_SHOWN 8
-#define SITES_LEAST 2
+#define SITES_WANTED 6 /* for these levers make room */
+#define LEVERS_SHOWN 5
+#define LEVERS_LEAST 3
 #define FINDINGS_SHOWN 3
 #define JUMPS_SHOWN 3
 #define STEP_ROWS   3
+
+static bool is_script(const char *argument)
+{
+	size_t length = strlen(argument);
+	return length > 3 && !strcmp(argument + length - 3, ".py");
+}
+
+static void add_arguments(struct text *line, const struct defs *defs, bool without_folders)
+{
+	const char *argument;
+	for (unsigned i = 0; (argument = defs_info(defs, MEMTRACE_INFO_ARGUMENT, i)) && !line->failed; i++) {
+		bool is_name = !i || (without_folders && is_script(argument));
+		const char *slash = is_name ? strrchr(argument, '/') : NULL;
+		if (i)
+			text_add_char(line, ' ');
+		text_add_escaped(line, slash ? slash + 1 : argument);
+	}
+}
 
 void summary_add_program(struct text *out, const struct defs *defs, size_t columns)
 {
 	char buffer[512];
 	struct text line;
-	const char *argument = defs_info(defs, MEMTRACE_INFO_ARGUMENT, 0);
 	text_init_fixed(&line, buffer, sizeof buffer);
-	if (!argument)
+	if (!defs_info(defs, MEMTRACE_INFO_ARGUMENT, 0))
 		text_add(&line, "a program");
-	for (unsigned i = 0;
-	     (argument = defs_info(defs, MEMTRACE_INFO_ARGUMENT, i)) && !line.failed; i++) {
-		const char *slash = i ? NULL : strrchr(argument, '/');
-		if (i)
-			text_add_char(&line, ' ');
-		text_add_escaped(&line, slash ? slash + 1 : argument);
+	add_arguments(&line, defs, false);
+	if (line.failed || layout_width(line.data, line.used_bytes) > columns) {
+		text_init_fixed(&line, buffer, sizeof buffer);
+		add_arguments(&line, defs, true);
 	}
-	layout_cut(out, &line, columns);
+	layout_cut_words(out, &line, columns);
 }
 
 static void add_signal(struct text *out, int number)
@@ -140,14 +157,15 @@ static const struct model_device *highest_device(const struct model *model)
 static void add_fragmentation(struct text *out, const struct model_device *device)
 {
 	const struct model_peak *peak = &device->peak;
-	if (!devices_knows_fragmentation(device) || peak->reserved_bytes < peak->allocated_bytes)
+	uint64_t reserved = peak->pytorch_reserved_bytes;
+	if (!devices_knows_fragmentation(device) || reserved < peak->pytorch_allocated_bytes)
 		return;
-	struct unit unit = unit_for(peak->reserved_bytes);
-	uint64_t unused = peak->reserved_bytes - peak->allocated_bytes;
+	struct unit unit = unit_for(reserved);
+	uint64_t unused = reserved - peak->pytorch_allocated_bytes;
 	text_add(out, "  reserved but not allocated then: ");
 	text_printf(out, "%llu %s, ", (unsigned long long)unit_round(unit, unused), unit.name);
-	layout_percent(out, unused, peak->reserved_bytes);
-	text_printf(out, " of %llu\n", (unsigned long long)unit_round(unit, peak->reserved_bytes));
+	layout_percent(out, unused, reserved);
+	text_printf(out, " of %llu\n", (unsigned long long)unit_round(unit, reserved));
 }
 
 static void add_peak(struct text *out, const struct model *model, const struct defs *defs,
@@ -160,17 +178,14 @@ static void add_peak(struct text *out, const struct model *model, const struct d
 }
 
 static void add_sites(struct text *out, const struct model *model, const struct defs *defs,
-		      const struct model_device *device, bool ascii, size_t limit)
+		      const struct model_device *device, const struct sites *sites, bool ascii, size_t limit)
 {
-	struct sites sites =
-		sites_collect(model, defs, (struct composition){COMPOSITION_PEAK, device->ordinal});
 	struct sites_style style = {.limit = limit,
 				    .ascii = ascii,
 				    .has_categories = category_is_any_known(model, device->ordinal),
 				    .heading = "Where it was allocated"};
-	sites_print(out, defs, &sites, &style);
+	sites_print(out, defs, sites, &style);
 	text_add_char(out, '\n');
-	sites_release(&sites);
 }
 
 static void add_steps(struct text *out, const struct model *model, const struct model_device *device)
@@ -182,13 +197,10 @@ static void add_steps(struct text *out, const struct model *model, const struct 
 	}
 }
 
-static void add_levers(struct text *out, const struct model *model, const struct defs *defs,
-		       const struct model_device *device)
+static void add_levers(struct text *out, const struct levers *levers, size_t limit)
 {
-	struct levers levers;
 	size_t before = out->used_bytes;
-	levers_find(&levers, model, defs, device);
-	levers_print(out, &levers);
+	levers_print(out, levers, limit);
 	if (out->used_bytes > before)
 		text_add_char(out, '\n');
 }
@@ -249,14 +261,40 @@ static size_t count_lines(const struct text *text)
 	return lines;
 }
 
-/* Rows of the table of lines, so that the whole has LINES_MAX: fewer when much else is to be said.
- */
-static size_t fit_sites(size_t lines)
+/* The rows that hold two thirds of the bytes, or the first SITES_WANTED of them. */
+static size_t least_sites(const struct sites *sites)
+{
+	uint64_t bytes = 0;
+	size_t rows = 0;
+	while (rows < sites->count && rows < SITES_WANTED && bytes < sites->bytes - sites->bytes / 3)
+		bytes += sites->rows[rows++].bytes;
+	return rows;
+}
+
+/* Rows of the table of lines, so that the whole has LINES_MAX: fewer when much else is to be said, but
+ * never so few that most of the peak is hidden. */
+static size_t fit_sites(const struct sites *sites, size_t lines)
 {
 	size_t others = lines + 5; /* the table's own, a blank one, and the last two */
-	if (others + SITES_SHOWN <= LINES_MAX)
-		return SITES_SHOWN;
-	return others + SITES_LEAST <= LINES_MAX ? LINES_MAX - others : SITES_LEAST;
+	size_t room = others < LINES_MAX ? LINES_MAX - others : 0, least = least_sites(sites);
+	if (sites->count == room + 1) /* then no row sums up the rest */
+		room++;
+	if (room > SITES_SHOWN)
+		room = SITES_SHOWN;
+	return room > least ? room : least;
+}
+
+/* The levers, as many as leave room for SITES_WANTED rows of lines; the number of these rows. */
+static size_t fit_levers(struct text *out, const struct levers *levers, const struct sites *sites, size_t lines)
+{
+	size_t before = out->used_bytes, rows = 0;
+	size_t wanted = sites->count < SITES_WANTED ? sites->count : SITES_WANTED;
+	for (size_t shown = LEVERS_SHOWN; shown == LEVERS_SHOWN || (rows < wanted && shown >= LEVERS_LEAST); shown--) {
+		out->used_bytes = before;
+		add_levers(out, levers, shown);
+		rows = fit_sites(sites, lines + count_lines(out));
+	}
+	return rows;
 }
 
 /* All about the highest peak; the table of lines takes what room is left. */
@@ -265,16 +303,22 @@ static void add_device(struct text *out, const struct model *model, const struct
 {
 	const struct model_device *device = highest_device(model);
 	struct text steps;
+	struct levers levers;
 	if (!device || !device->peak.allocated_bytes)
 		return;
+	struct sites sites = sites_collect(model, defs, (struct composition){COMPOSITION_PEAK, device->ordinal});
+	levers_find(&levers, model, defs, device);
 	text_init(&steps);
 	add_steps(&steps, model, device);
-	add_levers(&steps, model, defs, device);
 	add_peak(out, model, defs, device, facts->ascii);
-	size_t others = count_lines(out) + count_lines(&steps) + tail_lines + (tail_lines > 0);
-	add_sites(out, model, defs, device, facts->ascii, limit ? *limit : fit_sites(others));
+	size_t others = count_lines(out) + tail_lines + (tail_lines > 0);
+	if (limit)
+		add_levers(&steps, &levers, LEVERS_SHOWN);
+	size_t rows = limit ? *limit : fit_levers(&steps, &levers, &sites, others);
+	add_sites(out, model, defs, device, &sites, facts->ascii, rows);
 	text_add_bytes(out, steps.data, steps.used_bytes);
 	out->failed |= steps.failed;
+	sites_release(&sites);
 	text_release(&steps);
 }
 

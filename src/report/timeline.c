@@ -3,6 +3,7 @@
 #include "report/timeline.h"
 
 #include "base/units.h"
+#include "report/devices.h"
 
 #define BARS_MAX 60
 #define LEVELS	 8
@@ -55,6 +56,7 @@ static void add_device(struct text *out, const struct model_device *device, cons
 	text_add_duration(out, timeline->width_ns * stretches_a_bar(timeline));
 	text_add(out, ", a full bar is ");
 	text_add_size(out, scale);
+	text_add(out, devices_has_outsiders(device) ? ",\nnot of PyTorch alone" : "");
 	text_add(out, "\n  allocated ");
 	add_bars(out, timeline, timeline->allocated_bytes, scale, ascii);
 	if (!knows_reserved)

@@ -57,8 +57,11 @@ static void add_own_rows(struct text *out, struct unit unit, const struct model_
 	add_of_total(out, unit, device);
 }
 
-void untracked_add_rows(struct text *out, struct unit unit, const struct model_device *device)
+void untracked_add_rows(struct text *out, const struct model_device *device)
 {
+	/* A unit of their own: a card is large, also when the program is small. */
+	struct unit unit = unit_for(device->total_bytes > device->in_use_bytes ? device->total_bytes
+									       : device->in_use_bytes);
 	if (!device->untracked_known)
 		return;
 	if (device->untracked_is_own)

@@ -13,7 +13,7 @@
 #define UNTRACKED_EXIT_COLUMN 70
 
 /* Rows under a device's own ones; none if nobody asked the device. */
-void untracked_add_rows(struct text *, struct unit, const struct model_device *);
+void untracked_add_rows(struct text *, const struct model_device *);
 /* A table of the jumps of all devices, largest first, at most `limit` (0: all); unless `is_full`
  * nothing if there is only the first one, or several devices. */
 void untracked_add_jumps(struct text *, const struct model *, const struct defs *, size_t limit,

@@ -79,7 +79,10 @@ def test_equal_steps_are_one_row_unless_all_are_wanted(trained):
     assert re.findall(r"^  (?:first|step \d) ", full, re.M) == ["  first "] + [
         f"  step {n} " for n in range(2, 7)
     ]
-    assert "No training step" in support.memtrace("steps", "--device", "1", trace)
+    for verb in ("steps", "flame"):
+        other = support.run([support.TOOL, verb, "--device", "1", trace], support.environment(preload=False))
+        assert (other.returncode, other.stdout) == (1, "")
+        assert other.stderr == f"memtrace: {trace}: no memory was allocated on that GPU\n"
 
 
 def test_the_summary_tells_categories_and_steps(trained):

@@ -74,7 +74,7 @@ static void processes_have_a_row_each(void **state)
 	scene.facts.ended = SUMMARY_SIGNAL;
 	scene.facts.status = 9;
 	scene.facts.trace_path = "other.mtrace";
-	scene.model.devices[0].allocated.peak_bytes += MIB;
+	scene.model.devices[0].pytorch_allocated.peak_bytes += MIB;
 	run_table_add(&table, &scene.model, scene.defs, &scene.facts);
 	run_table_end(&table);
 	assert_golden(&text, "run_table.txt"); /* 80 columns and the name of the trace */
@@ -89,8 +89,8 @@ static void another_rank_is_a_line(void **state)
 	scene.facts.lost = 1234;
 	run_line_print(&text, &scene.model, scene.defs, &scene.facts);
 	assert_string_equal(text_string(&text),
-			    "memtrace: rank 3: peak 6574 MiB allocated, 7180 MiB reserved, exit status 1,"
-			    " 1,234 events lost; memtrace.4242.mtrace\n");
+			    "memtrace: rank 3: peak 6366 MiB allocated, 7180 MiB reserved (not by PyTorch"
+			    " alone), exit status 1, 1,234 events lost; memtrace.4242.mtrace\n");
 }
 
 static int start(void **state)

@@ -96,6 +96,68 @@ static void a_row_is_named_after_the_category_with_most_bytes(void **state)
 						   "      3  parameters\n"));
 }
 
+/* Rows of the table of lines, without the one that sums up the rest. */
+static size_t count_sites(void)
+{
+	const char *at = strstr(text_string(&text), "Where it was allocated");
+	size_t rows = 0;
+	while ((at = strchr(at, '\n')) && *++at == ' ')
+		rows += !strstr(at, " more ") || strstr(at, " more ") > strchr(at, '\n');
+	return rows;
+}
+
+/* However much else is to be said: here of as many categories, steps and levers as there are. */
+static void most_of_the_peak_has_its_rows(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 8; i++)
+		add_step(i + 1, 3000 + 300 * (i % 3));
+	scene.model.at_peak.count = 0;
+	for (uint8_t i = 1; i < MODEL_CATEGORY_COUNT; i++) {
+		fake_share(&scene.model.at_peak, 700 * MIB, 1, 1 + i % STACK_NCCL);
+		scene.model.at_peak.rows[i - 1].category = i;
+	}
+	print();
+	assert_in_range(count_sites(), 3, 8); /* 1400 each, of 6300 */
+}
+
+static void the_program_is_cut_so_that_it_shows(void **state)
+{
+	static const char whole[] = "python train.py src/long name/other.py --epochs 3";
+	(void)state;
+	scene_info(&scene, MEMTRACE_INFO_ARGUMENT, "src/long name/other.py");
+	scene_info(&scene, MEMTRACE_INFO_ARGUMENT, "--epochs");
+	scene_info(&scene, MEMTRACE_INFO_ARGUMENT, "3");
+	scene_finish(&scene);
+	summary_add_program(&text, scene.defs, sizeof whole - 1);
+	assert_string_equal(text_string(&text), whole);
+	text.used_bytes = 0;
+	summary_add_program(&text, scene.defs, sizeof whole - 2);
+	assert_string_equal(text_string(&text), "python train.py other.py --epochs 3");
+	text.used_bytes = 0;
+	summary_add_program(&text, scene.defs, sizeof "python train.py" + 2);
+	assert_string_equal(text_string(&text), "python train.py ..");
+	text.used_bytes = 0;
+	summary_add_program(&text, scene.defs, sizeof "python train.py" + 1); /* one too few for the blank */
+	assert_string_equal(text_string(&text), "python train.p..");
+}
+
+static void a_small_run_on_a_large_card_has_readable_figures(void **state)
+{
+	struct model_device *device = scene.model.devices;
+	(void)state;
+	device->pytorch_allocated = device->allocated =
+		(struct model_counter){.current_bytes = 300 * 1024, .peak_bytes = 400 * 1024};
+	device->pytorch_reserved = device->reserved =
+		(struct model_counter){.current_bytes = 2048 * 1024, .peak_bytes = 2048 * 1024};
+	scene.model.owner_count = 1;
+	device->in_use_bytes = 420 * MIB;
+	print();
+	assert_non_null(strstr(text_string(&text), " 400 KiB      300 KiB\n"));
+	assert_non_null(strstr(text_string(&text), " 2048 KiB     2048 KiB\n"));
+	assert_non_null(strstr(text_string(&text), " 420 MiB      420 MiB of 81158\n"));
+}
+
 static void program_without_pytorch_is_shown_by_owner(void **state)
 {
 	struct model_device *device = scene.model.devices;
@@ -123,7 +185,7 @@ static void peaks_of_several_owners_are_added_only_if_they_coincide(void **state
 	print();
 	assert_non_null(strstr(text_string(&text), "outside PyTorch: NCCL "));
 	assert_non_null(strstr(text_string(&text), "outside PyTorch: cuBLAS "));
-	assert_null(strstr(text_string(&text), "208 MiB"));
+	assert_null(strstr(text_string(&text), "208 MiB      208 MiB"));
 }
 
 static void everything_that_can_be_wrong_is_said(void **state)
@@ -279,6 +341,9 @@ int main(void)
 		TEST(healthy_run_with_pytorch),
 		TEST(training_run_is_told_by_category_and_step),
 		TEST(a_row_is_named_after_the_category_with_most_bytes),
+		TEST(most_of_the_peak_has_its_rows),
+		TEST(the_program_is_cut_so_that_it_shows),
+		TEST(a_small_run_on_a_large_card_has_readable_figures),
 		TEST(program_without_pytorch_is_shown_by_owner),
 		TEST(peaks_of_several_owners_are_added_only_if_they_coincide),
 		TEST(everything_that_can_be_wrong_is_said),
