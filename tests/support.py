@@ -28,7 +28,7 @@ SANITIZER_LOG = BUILD / "said"
 NO_HANDLERS = "handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0"
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": NO_HANDLERS,
-    "TSAN_OPTIONS": f"{NO_HANDLERS}:die_after_fork=0",
+    "TSAN_OPTIONS": f"{NO_HANDLERS}:die_after_fork=0:suppressions={ROOT / 'tests/thread-sanitizer.supp'}",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
 
