@@ -130,7 +130,7 @@ static int replay_all(struct whatif *whatif, const char *path, const struct choi
 				   .progress = &progress};
 	progress_start(&progress, path);
 	int error = share(work);
-	whatif_find_twins(whatif, choice->memory_bytes);
+	whatif_find_twins(whatif);
 	work.part = whatif_search;
 	if (!error)
 		error = share(work);
@@ -248,7 +248,7 @@ const struct verb verb_whatif = {
 		"that ran: first as\n"
 		"it was, to show how far the model can be trusted, then under other settings, those that "
 		"need the least\n"
-		"memory first. Exit status: 1 nothing to replay, or with --memory no setting fits.",
+		"memory first, and those that run out of --memory last. Exit status: 1 nothing to replay, or with --memory no setting fits.",
 	.options = options,
 	.has_repeated = true,
 	.repeated_row = OPTION_CONF,

@@ -136,7 +136,7 @@ static bool is_above_fraction(const struct allocator *allocator, uint64_t bytes)
 	uint64_t allowed_bytes = allocator->limits.allowed_bytes;
 	if (allowed_bytes && allocator->counters.reserved_bytes + bytes > allowed_bytes)
 		return true;
-	return release_has_fraction(allocator) &&
+	return release_has_fraction(allocator) && !allocator->limits.fraction_only_collects &&
 	       allocator->counters.reserved_bytes + bytes >
 		       (uint64_t)(allocator->conf.memory_fraction * total);
 }

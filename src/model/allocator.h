@@ -16,6 +16,7 @@ struct allocator_limits {
 	uint64_t total_bytes;	 /* of the device: what fractions are of; 0 unknown */
 	uint64_t allowed_bytes;	 /* what PyTorch may reserve, beside the settings' fraction; 0: as much as there is */
 	bool addresses_descend;	 /* the driver gives out ever lower addresses */
+	bool fraction_only_collects; /* it limits nothing, and says only from where garbage is collected */
 };
 
 struct allocator_counters {

@@ -352,18 +352,22 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-void allocator_conf_simplify(struct allocator_conf *conf, uint64_t largest_bytes,
-			     uint64_t used_bytes, uint64_t total_bytes)
+bool allocator_conf_has_fraction(const struct allocator_conf *conf)
+{
+	return conf->memory_fraction > 0 &&
+	       !(conf->full_fraction_is_no_limit && conf->memory_fraction >= 1);
+}
+
+void allocator_conf_simplify(struct allocator_conf *conf, uint64_t largest_bytes)
 {
 	uint64_t block_bytes = allocator_round(conf, largest_bytes);
 	uint64_t segment_bytes =
 		larger(conf->large_segment_bytes, allocator_segment_bytes(conf, block_bytes));
-	double part = conf->memory_fraction * (conf->gc_threshold > 0 ? conf->gc_threshold : 1);
 	if (!conf->is_expandable && segment_bytes < conf->max_split_bytes)
 		conf->max_split_bytes = ALLOCATOR_NO_LIMIT;
 	if (conf->max_split_bytes == ALLOCATOR_NO_LIMIT)
 		conf->max_non_split_rounding_bytes = LARGE_SEGMENT_BYTES;
-	if (conf->memory_fraction > 0 && used_bytes > (uint64_t)(part * (double)total_bytes))
+	if (allocator_conf_has_fraction(conf))
 		return;
 	conf->gc_threshold = 0;
 	conf->memory_fraction = 0;

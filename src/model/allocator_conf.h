@@ -40,11 +40,12 @@ void allocator_conf_init(struct allocator_conf *, struct allocator_version);
  * then `reason` says in words which key or value is wrong, and the settings are as they were. */
 int allocator_conf_parse(struct allocator_conf *, const char *text, struct text *reason);
 
-/* Takes out what can make no difference: for requests of at most `largest_bytes`, when a replay without limits used
- * `used_bytes` of a device of `total_bytes`. */
-void allocator_conf_simplify(struct allocator_conf *, uint64_t largest_bytes, uint64_t used_bytes,
-			     uint64_t total_bytes);
+/* Takes out what can make no difference on any device, for requests of at most `largest_bytes`. */
+void allocator_conf_simplify(struct allocator_conf *, uint64_t largest_bytes);
 bool allocator_conf_is_same(const struct allocator_conf *, const struct allocator_conf *);
+
+/* The process may reserve only a part of the device; from a part of that on garbage may be collected. */
+bool allocator_conf_has_fraction(const struct allocator_conf *);
 
 /* What a request becomes, and the segment that is taken for it when nothing cached fits. */
 uint64_t allocator_round(const struct allocator_conf *, uint64_t asked_bytes);

@@ -91,9 +91,7 @@ bool release_oversize(struct allocator *allocator, struct pool *pool, uint64_t b
 
 bool release_has_fraction(const struct allocator *allocator)
 {
-	const struct allocator_conf *conf = &allocator->conf;
-	return conf->memory_fraction > 0 && allocator->limits.total_bytes &&
-	       !(conf->full_fraction_is_no_limit && conf->memory_fraction >= 1);
+	return allocator->limits.total_bytes && allocator_conf_has_fraction(&allocator->conf);
 }
 
 struct collection {

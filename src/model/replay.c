@@ -149,14 +149,13 @@ static uint64_t units_of(uint64_t bytes)
 
 /* A trial tells of more than its own capacity: it would have gone the same way in all the memory from what it
  * used up to what would have granted the least of what was refused. */
-int replay_find_need(const struct script *script, const struct replay_choice *choice,
+static int find_need(const struct script *script, const struct replay_choice *choice,
 		     const struct replay_result *unlimited, uint64_t *need_bytes)
 {
 	struct replay_choice trial = *choice;
 	struct replay_result result;
 	uint64_t low = units_of(unlimited->counters.peak_allocated_bytes);
 	uint64_t high = units_of(unlimited->counters.peak_used_bytes);
-	trial.stops_at_oom = true;
 	while (low < high) {
 		uint64_t middle = low + (high - low) / NEED_PART;
 		trial.limits.capacity_bytes = middle * NEED_UNIT_BYTES;
@@ -170,4 +169,63 @@ int replay_find_need(const struct script *script, const struct replay_choice *ch
 	}
 	*need_bytes = high * NEED_UNIT_BYTES;
 	return 0;
+}
+
+/* What is there of a device, beside others, of which `part` holds `bytes`. */
+static uint64_t units_for_part(uint64_t bytes, double part, uint64_t other_bytes)
+{
+	double total = (double)bytes / part;
+	uint64_t total_bytes = total < (double)(UINT64_MAX / 4) ? (uint64_t)total : UINT64_MAX / 4;
+	return units_of(total_bytes > other_bytes ? total_bytes - other_bytes : 0);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* A fraction grows with the device, and so does what is kept before garbage is collected: a trial tells of its own
+ * device alone. It surely fits where nothing is collected. */
+static int find_need_of_fraction(const struct script *script, const struct replay_choice *choice,
+				 uint64_t other_bytes, uint64_t *need_bytes)
+{
+	struct replay_choice trial = *choice;
+	struct replay_result result;
+	double fraction = choice->conf.memory_fraction;
+	double threshold = choice->conf.gc_threshold > 0 ? choice->conf.gc_threshold : 1;
+	trial.limits.total_bytes = 0; /* no fraction is known of it */
+	trial.stops_at_oom = false;
+	if (replay_run(script, &trial, &result))
+		return -ENOMEM;
+	const struct allocator_counters *free_run = &result.counters;
+	uint64_t low = larger(units_of(free_run->peak_allocated_bytes),
+			      units_for_part(free_run->peak_allocated_bytes, fraction, other_bytes));
+	uint64_t high = larger(units_of(free_run->peak_used_bytes),
+			       units_for_part(free_run->peak_reserved_bytes, fraction * threshold,
+					      other_bytes) + 1);
+	trial.stops_at_oom = true;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / NEED_PART;
+		trial.limits.capacity_bytes = middle * NEED_UNIT_BYTES;
+		trial.limits.total_bytes = trial.limits.capacity_bytes + other_bytes;
+		if (replay_run(script, &trial, &result))
+			return -ENOMEM;
+		if (result.ooms)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*need_bytes = high * NEED_UNIT_BYTES;
+	return 0;
+}
+
+int replay_find_need(const struct script *script, const struct replay_choice *choice,
+		     uint64_t other_bytes, const struct replay_result *unlimited,
+		     uint64_t *need_bytes)
+{
+	struct replay_choice trial = *choice;
+	trial.stops_at_oom = true;
+	if (allocator_conf_has_fraction(&choice->conf))
+		return find_need_of_fraction(script, &trial, other_bytes, need_bytes);
+	return find_need(script, &trial, unlimited, need_bytes);
 }

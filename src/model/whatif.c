@@ -199,31 +199,27 @@ int whatif_replay(struct whatif *whatif, size_t index, uint64_t memory_bytes)
 {
 	struct whatif_setting *setting = &whatif->settings[index];
 	struct replay_choice choice = choice_of(whatif, setting);
+	choice.limits.fraction_only_collects = true;
 	(void)memory_bytes;
 	return replay_run(whatif->script, &choice, &setting->result);
 }
 
 static struct replay_choice effect_of(const struct whatif *whatif,
-				      const struct whatif_setting *setting, uint64_t memory_bytes)
+				      const struct whatif_setting *setting)
 {
 	struct replay_choice choice = choice_of(whatif, setting);
-	uint64_t total_bytes = choice.limits.total_bytes; /* of both devices the smaller */
-	if (memory_bytes && memory_bytes < total_bytes)
-		total_bytes = memory_bytes;
 	if (!choice.changes)
-		allocator_conf_simplify(&choice.conf, whatif->script->largest_bytes,
-					setting->result.counters.peak_used_bytes, total_bytes);
+		allocator_conf_simplify(&choice.conf, whatif->script->largest_bytes);
 	return choice;
 }
 
-void whatif_find_twins(struct whatif *whatif, uint64_t memory_bytes)
+void whatif_find_twins(struct whatif *whatif)
 {
 	for (size_t i = 0; i < whatif->setting_count; i++) {
-		struct replay_choice own = effect_of(whatif, &whatif->settings[i], memory_bytes);
+		struct replay_choice own = effect_of(whatif, &whatif->settings[i]);
 		size_t twin = 0;
 		for (; twin < i; twin++) {
-			struct replay_choice other =
-				effect_of(whatif, &whatif->settings[twin], memory_bytes);
+			struct replay_choice other = effect_of(whatif, &whatif->settings[twin]);
 			if (own.changes == other.changes &&
 			    own.empties_each_step == other.empties_each_step &&
 			    allocator_conf_is_same(&own.conf, &other.conf))
@@ -239,7 +235,7 @@ int whatif_search(struct whatif *whatif, size_t index, uint64_t memory_bytes)
 	struct replay_choice choice = choice_of(whatif, setting);
 	if (setting->twin != index)
 		return 0;
-	int error = replay_find_need(whatif->script, &choice, &setting->result,
+	int error = replay_find_need(whatif->script, &choice, whatif->other_bytes, &setting->result,
 				     &setting->need_bytes);
 	if (error || !memory_bytes)
 		return error;
@@ -253,8 +249,11 @@ int whatif_search(struct whatif *whatif, size_t index, uint64_t memory_bytes)
 static int by_need(const void *a, const void *b)
 {
 	const struct whatif_setting *x = a, *y = b;
+	bool x_ends = x->result.ooms, y_ends = y->result.ooms;
 	uint64_t x_peak = x->result.counters.peak_reserved_bytes;
 	uint64_t y_peak = y->result.counters.peak_reserved_bytes;
+	if (x_ends != y_ends)
+		return x_ends ? 1 : -1;
 	if (x->need_bytes != y->need_bytes)
 		return x->need_bytes < y->need_bytes ? -1 : 1;
 	if (x_peak != y_peak)
