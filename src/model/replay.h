@@ -27,7 +27,7 @@ struct replay_result {
 /* After an OOM the replay goes on as if it had fitted. 0 or -ENOMEM. May be called by several threads with one script. */
 int replay_run(const struct script *, const struct replay_choice *, struct replay_result *);
 
-/* The least device memory in which the run gets through, be it by retries, in steps of 2 MiB: it fits, and with one step
+/* The least device memory in which the run gets through, if need be by retries, in steps of 2 MiB: it fits, and with one step
  * less it does not. About, because more memory can make a run fail that less did not. A fraction is of a device that has
  * `other_bytes` more. `result` is of the run without limit. 0 or -ENOMEM. */
 int replay_find_need(const struct script *, const struct replay_choice *, uint64_t other_bytes,

@@ -2,6 +2,8 @@
  * word: a healthy run must have no findings. */
 #include "model/verdict_private.h"
 
+#define RETRIES_MANY 3
+
 struct finder {
 	struct situation at;
 	const struct device *device;
@@ -23,12 +25,16 @@ static void keep(struct finder *finder, const struct verdict *verdict)
 		finder->found[finder->count++] = *verdict;
 }
 
+/* How long memory lasts is no question any more when it has run out. */
 static void find_leak(struct finder *finder)
 {
 	struct verdict verdict;
 	begin(finder, &verdict);
-	if (judge_leak(&finder->at))
-		keep(finder, &verdict);
+	if (!judge_leak(&finder->at))
+		return;
+	if (finder->device->ooms)
+		verdict.evidence.periods_left = UINT64_MAX;
+	keep(finder, &verdict);
 }
 
 /* A copy that nobody has touched since training began is worth a word when it is as large as the model. */
@@ -40,7 +46,15 @@ static void find_duplicate(struct finder *finder)
 		keep(finder, &verdict);
 }
 
-/* Every retry empties the whole cache. */
+/* PyTorch has all but one part in twenty of what it can have. */
+static bool is_full(const struct verdict_evidence *evidence)
+{
+	uint64_t usable = verdict_usable_bytes(evidence);
+	uint64_t reserved = evidence->live_bytes + evidence->idle_bytes;
+	return evidence->untracked_bytes != UINT64_MAX && usable && reserved + usable / 20 >= usable;
+}
+
+/* Every retry empties the whole cache: one gets a program over a single moment, unless the card is full again. */
 static void find_retries(struct finder *finder)
 {
 	struct verdict verdict;
@@ -48,10 +62,10 @@ static void find_retries(struct finder *finder)
 	uint64_t retries = finder->device->retries - (finder->device->retries < finder->device->ooms ?
 							      finder->device->retries :
 							      finder->device->ooms);
-	if (retries < 3)
+	if (retries < RETRIES_MANY && !(retries && is_full(&verdict.evidence)))
 		return;
 	verdict.cause = VERDICT_NEAR_LIMIT;
-	verdict.is_certain = true;
+	verdict.is_certain = retries >= RETRIES_MANY;
 	verdict.evidence.retries = retries;
 	verdict_add_action(&verdict, ADVICE_SMALLER_BATCH, false, 0);
 	verdict_add_action(&verdict, ADVICE_WHATIF, false, 0);

@@ -80,9 +80,11 @@ static void add_counter(struct text *out, const struct verdict *verdict, const s
 	text_add_size(&line, verdict->counter_bytes);
 	text_printf(&line, " are %s, more than ", sides[verdict->counter]);
 	add_missing(&line, verdict);
-	if (verdict->counter == VERDICT_FRAGMENTATION)
+	bool may_be_set = verdict->counter == VERDICT_FRAGMENTATION &&
+			  !verdict_refutes_settings(verdict, words->cure);
+	if (may_be_set)
 		text_add(&line, " A setting of its allocator may gain that, and no more");
-	if (verdict->counter == VERDICT_FRAGMENTATION)
+	if (may_be_set)
 		text_add(&line, is_replayed(words) ? "." : ": `memtrace whatif` tells.");
 	add_wrapped(out, &line, INDENT);
 }

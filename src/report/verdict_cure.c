@@ -21,6 +21,11 @@ static bool says_settings(const struct verdict *verdict)
 	return false;
 }
 
+bool verdict_refutes_settings(const struct verdict *verdict, const struct verdict_cure *cure)
+{
+	return says_settings(verdict) || (cure && cure->was_replayed && !cure->count);
+}
+
 static void add_cures(struct text *out, const struct verdict *verdict, const struct verdict_cure *cure)
 {
 	text_add(out, "\n  replayed with a setting, it gets past this point");

@@ -138,7 +138,11 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 	text_add(out, ", most from ");
 	add_stack(out, words, evidence->stack);
 	text_add(out, ".");
-	if (words->is_finding && evidence->periods_left != UINT64_MAX && evidence->growth_is_by_step)
+	if (!words->is_finding || evidence->periods_left == UINT64_MAX || !evidence->growth_is_by_step)
+		return;
+	if (!evidence->periods_left)
+		text_add(out, " The next step may run out of memory.");
+	else
 		add_count(out, " Out of memory in about ", evidence->periods_left, " step.", " steps.");
 }
 

@@ -10,6 +10,8 @@ const char *verdict_advice_text(enum verdict_advice);
 const char *verdict_not_text(enum verdict_not_advised);
 
 /* verdict_cure.c */
+/* It is said, of the cause or after a replay (NULL: there was none), that no setting of the allocator helps. */
+bool verdict_refutes_settings(const struct verdict *, const struct verdict_cure *);
 void verdict_print_cure(struct text *, const struct verdict *, const struct verdict_cure *);
 void verdict_add_cure_json(struct json *, const struct verdict_cure *); /* "replay": {…}, null without one */
 

@@ -138,8 +138,8 @@ static const char *origin_of_steps(const struct sequence_counts *counts)
 
 static void add_notes(struct text *out, const struct whatif *whatif)
 {
-	text_add(out, "\nneeds: about the least device memory in which the run gets through, be it by retries "
-		      "(PyTorch\nempties its cache and asks again, which is slow), beside the CUDA context");
+	text_add(out, "\nneeds: about the least device memory in which the run gets through, if need be by "
+		      "retries (PyTorch\nempties its cache and asks again); beside the CUDA context");
 	if (whatif->other_bytes) {
 		text_add(out, " and other processes (");
 		text_add_size(out, whatif->other_bytes);

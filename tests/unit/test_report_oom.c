@@ -4,12 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "golden.h"
 #include "report/oom.h"
 #include "report/run_table.h"
+#include "report/verdict.h"
 #include "report_scene.h"
 
 static struct scene scene;
@@ -93,6 +95,57 @@ static void another_rank_is_a_line(void **state)
 			    " alone), exit status 1, 1,234 events lost; memtrace.4242.mtrace\n");
 }
 
+/* On one line, with one space between words. */
+static const char *told(const struct verdict *verdict, const struct verdict_words *words)
+{
+	text.used_bytes = 0;
+	verdict_print(&text, verdict, words);
+	size_t length = 0;
+	for (size_t i = 0; i < text.used_bytes; i++) {
+		char c = text.data[i] == '\n' ? ' ' : text.data[i];
+		if (c != ' ' || !length || text.data[length - 1] != ' ')
+			text.data[length++] = c;
+	}
+	text.used_bytes = length;
+	return text_string(&text);
+}
+
+static void a_setting_is_not_hoped_for_and_ruled_out_at_once(void **state)
+{
+	struct verdict_cure cure = {.was_replayed = true, .tried = 9};
+	struct verdict_words words = {.facts = &scene.facts};
+	struct verdict verdict = {.cause = VERDICT_TOO_BIG,
+				  .counter = VERDICT_FRAGMENTATION,
+				  .counter_bytes = 12 * MIB};
+	(void)state;
+	scene_finish(&scene);
+	words.defs = scene.defs;
+	assert_non_null(strstr(told(&verdict, &words), "A setting of its allocator may gain that"));
+	words.cure = &cure;
+	assert_null(strstr(told(&verdict, &words), "may gain that"));
+	assert_non_null(strstr(told(&verdict, &words), "will not help: settings"));
+	words.cure = NULL;
+	verdict.cause = VERDICT_LEAK;
+	verdict.not_advised[verdict.not_advised_count++] = NOT_SETTINGS;
+	assert_null(strstr(told(&verdict, &words), "may gain that"));
+	assert_non_null(strstr(told(&verdict, &words), "will not help: settings"));
+}
+
+static void no_number_of_steps_is_zero(void **state)
+{
+	struct verdict_words words = {.facts = &scene.facts, .is_finding = true};
+	struct verdict verdict = {.cause = VERDICT_LEAK};
+	verdict.evidence.growth_is_by_step = true;
+	(void)state;
+	scene_finish(&scene);
+	words.defs = scene.defs;
+	assert_non_null(strstr(told(&verdict, &words), "The next step may run out of memory."));
+	verdict.evidence.periods_left = 1;
+	assert_non_null(strstr(told(&verdict, &words), "in about 1 step."));
+	verdict.evidence.periods_left = UINT64_MAX;
+	assert_null(strstr(told(&verdict, &words), "ut of memory"));
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -118,6 +171,8 @@ int main(void)
 		TEST(unknown_figures_are_called_unknown),
 		TEST(processes_have_a_row_each),
 		TEST(another_rank_is_a_line),
+		TEST(a_setting_is_not_hoped_for_and_ruled_out_at_once),
+		TEST(no_number_of_steps_is_zero),
 	};
 	return cmocka_run_group_tests_name("report_oom", tests, NULL, NULL);
 }

@@ -161,6 +161,74 @@ static void holes_of_another_stream_are_told(void **state)
 	assert_true(advises(&verdict, ADVICE_ONE_STREAM));
 }
 
+/* A request that the card refused and that the cache then gave way to, `times`. */
+static size_t find_after_retries(unsigned times, unsigned filled, struct verdict *found)
+{
+	struct scene s;
+	scene_open(&s);
+	fill(&s, filled);
+	for (unsigned i = 0; i < times; i++) {
+		uint64_t cached = segment(60 + 2 * i), asked = segment(61 + 2 * i);
+		obtain(&s, MEMTRACE_SPACE_DEVICE, cached, SIZE, TORCH);
+		block(&s, cached, SIZE, TORCH);
+		block_free(&s, cached);
+		run_out(&s, MEMTRACE_SPACE_DEVICE, SIZE + 2 * MIB, TORCH);
+		give_back(&s, MEMTRACE_SPACE_DEVICE, cached, TORCH);
+		obtain(&s, MEMTRACE_SPACE_DEVICE, asked, SIZE + 2 * MIB, TORCH);
+		block(&s, asked, SIZE + 2 * MIB, TORCH);
+	}
+	meminfo(&s, CARD - filled * SIZE - times * (SIZE + 2 * MIB), CARD);
+	model_finish(s.m);
+	size_t count = model_findings(s.m, found, 1);
+	scene_close(&s);
+	return count;
+}
+
+static void one_retry_on_a_card_that_ends_full_is_near_the_limit(void **state)
+{
+	struct verdict found;
+	(void)state;
+	assert_int_equal(find_after_retries(1, 47, &found), 1); /* 962 of 1000 MiB */
+	assert_int_equal(found.cause, VERDICT_NEAR_LIMIT);
+	assert_int_equal(found.evidence.retries, 1);
+	assert_false(found.is_certain);
+	assert_int_equal(find_after_retries(1, 46, &found), 0); /* 942 */
+	assert_int_equal(find_after_retries(0, 49, &found), 0);
+	assert_int_equal(find_after_retries(3, 20, &found), 1);
+	assert_true(found.is_certain);
+}
+
+/* Half of the blocks are kept. */
+static uint64_t periods_left_of_leak(bool runs_out)
+{
+	struct scene s;
+	struct verdict found;
+	scene_open(&s);
+	for (unsigned i = 0; i < COUNT; i++) {
+		obtain(&s, MEMTRACE_SPACE_DEVICE, segment(i), SIZE, TORCH);
+		block(&s, segment(i), SIZE / 2, TORCH_OTHER);
+		for (unsigned k = 0; k < 8; k++) {
+			block(&s, segment(i) + SIZE / 2, SIZE / 2, TORCH);
+			block_free(&s, segment(i) + SIZE / 2);
+		}
+	}
+	if (runs_out)
+		refuse(&s, 200 * MIB, 100 * MIB);
+	meminfo(&s, 100 * MIB, CARD);
+	model_finish(s.m);
+	assert_int_equal(model_findings(s.m, &found, 1), 1);
+	assert_int_equal(found.cause, VERDICT_LEAK);
+	scene_close(&s);
+	return found.evidence.periods_left;
+}
+
+static void after_an_oom_no_time_is_left_to_tell_of(void **state)
+{
+	(void)state;
+	assert_int_not_equal(periods_left_of_leak(false), UINT64_MAX);
+	assert_int_equal(periods_left_of_leak(true), UINT64_MAX);
+}
+
 static void actions_are_ordered_by_what_they_save(void **state)
 {
 	struct verdict verdict = with_holes(4);
@@ -180,6 +248,8 @@ int main(void)
 		cmocka_unit_test(no_failed_call_is_a_limit),
 		cmocka_unit_test(memory_past_pytorch_is_outside),
 		cmocka_unit_test(holes_of_another_stream_are_told),
+		cmocka_unit_test(one_retry_on_a_card_that_ends_full_is_near_the_limit),
+		cmocka_unit_test(after_an_oom_no_time_is_left_to_tell_of),
 		cmocka_unit_test(actions_are_ordered_by_what_they_save),
 	};
 	return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
