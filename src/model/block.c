@@ -67,6 +67,7 @@ static void add_block(struct model *m, struct device *d, struct span *span, cons
 	if (!add_to_table(m, block))
 		return;
 	m->totals.live_blocks++;
+	d->is_unwinding = false;
 	attribution_note_alloc(m, block, e);
 	count_block(m, d, span, block, CHANGE_OBTAINED, e->sequence);
 	attribution_counted(m, block, d, e);

@@ -242,6 +242,7 @@ struct device_figures { /* what is frozen when the program's own code ends */
 struct device {
 	uint8_t slot;
 	bool has_blocks, has_async, free_known;
+	bool is_unwinding; /* PyTorch has run out, and obtained no block since */
 	bool has_phases;     /* of the last event: what its thread or loop was doing */
 	uint8_t phase;
 	uint64_t step;

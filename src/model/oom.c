@@ -236,6 +236,7 @@ void oom_note_block(struct model *m, const struct event *e)
 	if (m->oom_count < MODEL_OOMS_MAX)
 		keep_map(m, d, suspect);
 	confirm(m, suspect);
+	d->is_unwinding = true;
 	trial_end(thread, e);
 }
 

@@ -80,6 +80,7 @@ static const struct field device_fields[] = {
 	FIELD_BOOL(struct device, has_blocks),
 	FIELD_BOOL(struct device, has_async),
 	FIELD_BOOL(struct device, free_known),
+	FIELD_BOOL(struct device, is_unwinding),
 	FIELD_BOOL(struct device, has_phases),
 	FIELD_BELOW(struct device, phase, MODEL_PHASE_COUNT),
 	FIELD(struct device, step),

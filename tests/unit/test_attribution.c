@@ -345,6 +345,33 @@ static void a_graph_that_is_dropped_held_activations(void **state)
 }
 
 /* rows = randint(…); x = store[rows], after a call of a module that left no graph */
+/* The first pass runs out; what it has made goes with the exception. */
+static void check_undecided_at_oom(const struct scene *s, uint64_t expected)
+{
+	struct model_categories at_oom;
+	assert_true(model_categories_at_oom(s->m, 0, &at_oom));
+	assert_int_equal(at_oom.provisional_bytes[MODEL_TEMPORARY] + at_oom.provisional_bytes[MODEL_OTHER], expected);
+}
+
+static void what_an_exception_takes_back_is_told_as_before(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	define_loop(&s);
+	on(&s, MAIN);
+	block(&s, AT, 4 * MIB, T_INIT);
+	for (uint64_t at = 2; at <= 4; at++)
+		block(&s, at * AT, 16 * MIB, T_FORWARD);
+	block_oom(&s, 16 * MIB);
+	check_undecided_at_oom(&s, 48 * MIB);
+	for (uint64_t at = 4; at >= 2; at--)
+		take_back(&s, at * AT, T_DATA);
+	model_finish(s.m);
+	check_undecided_at_oom(&s, 48 * MIB);
+	scene_close(&s);
+}
+
 static void rows_that_are_drawn_are_input(void **state)
 {
 	struct scene s;
@@ -455,6 +482,7 @@ int main(void)
 		cmocka_unit_test(a_cut_loses_nothing_of_a_training_loop),
 		cmocka_unit_test(what_was_frozen_is_saved),
 		cmocka_unit_test(a_graph_that_is_dropped_held_activations),
+		cmocka_unit_test(what_an_exception_takes_back_is_told_as_before),
 		cmocka_unit_test(rows_that_are_drawn_are_input),
 		cmocka_unit_test(what_a_whole_graph_keeps_is_no_input),
 		cmocka_unit_test(without_training_what_is_made_of_zeros_is_a_cache),
