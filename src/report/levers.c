@@ -185,6 +185,10 @@ static void find_batch(struct levers *levers, const struct lever_facts *facts)
 	uint64_t most = above(facts, half, facts->static_bytes);
 	uint64_t least = smaller(less(facts->peak_bytes, facts->optimizer_bytes),
 				 less(less(facts->peak_bytes, facts->backward_floor_bytes) / 2, kept));
+	if (facts->has_leak) {
+		add_useless(levers, "half_batch", "a smaller batch", "a leak grows");
+		return;
+	}
 	if (facts->batch_bytes < facts->peak_bytes / 10) {
 		add_useless(levers, "half_batch", "a smaller batch", "little of the peak grows with it");
 		return;

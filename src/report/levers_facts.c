@@ -5,7 +5,9 @@
 
 #include <string.h>
 
+#include "model/verdict.h"
 #include "report/by_name.h"
+#include "report/json.h"
 #include "report/sites.h"
 #include "trace/marks.h"
 
@@ -313,6 +315,18 @@ static uint64_t find_world_size(const struct defs *defs)
 	return size && !*text ? size : 1;
 }
 
+static bool has_leak(const struct model *model, unsigned ordinal)
+{
+	struct verdict found[FINDINGS_MAX];
+	bool has = false;
+	size_t count = model_findings(model, found, FINDINGS_MAX);
+	for (size_t i = 0; i < count; i++)
+		has |= found[i].cause == VERDICT_LEAK && found[i].device == ordinal;
+	for (size_t i = 0; !has && model_verdict(model, i, found); i++)
+		has = found[0].cause == VERDICT_LEAK && found[0].device == ordinal;
+	return has;
+}
+
 void lever_facts_find(struct lever_facts *facts, const struct model *model, const struct defs *defs,
 		      const struct model_device *device)
 {
@@ -331,4 +345,5 @@ void lever_facts_find(struct lever_facts *facts, const struct model *model, cons
 	if (facts->steps)
 		take_shares(facts, model, defs, device->ordinal);
 	take_frames(facts, defs);
+	facts->has_leak = facts->steps && has_leak(model, device->ordinal);
 }

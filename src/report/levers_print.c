@@ -34,21 +34,26 @@ static bool is_told(const struct lever *lever)
 
 static void add_others(struct text *out, const struct levers *levers)
 {
+	static const char title[] = "  would not: ";
 	char buffer[256];
-	struct text line;
-	text_init_fixed(&line, buffer, sizeof buffer - 1);
+	struct text piece;
+	size_t column = 0;
 	for (size_t i = 0; i < levers->count; i++) {
 		const struct lever *lever = &levers->rows[i];
 		if (!is_told(lever))
 			continue;
-		text_add(&line, line.used_bytes ? "; " : "  would not: ");
-		text_add(&line, lever->text);
-		text_printf(&line, " (%s)", lever->reason);
+		text_init_fixed(&piece, buffer, sizeof buffer - 1);
+		text_printf(&piece, "%s (%s)", lever->text, lever->reason);
+		size_t width = layout_width(piece.data, piece.used_bytes);
+		bool fits = column && column + 2 + width < LAYOUT_COLUMNS;
+		text_add(out, !column ? title : fits ? "; " : ";\n");
+		if (column && !fits)
+			text_printf(out, "%*s", (int)sizeof title - 1, "");
+		column = (fits ? column + 2 : sizeof title - 1) + width;
+		layout_cut(out, &piece, LAYOUT_COLUMNS - sizeof title); /* and a semicolon */
 	}
-	if (!line.used_bytes)
-		return;
-	layout_cut(out, &line, LAYOUT_COLUMNS);
-	text_add_char(out, '\n');
+	if (column)
+		text_add_char(out, '\n');
 }
 
 static bool is_sharding(const struct lever *lever)

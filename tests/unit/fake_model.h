@@ -28,6 +28,7 @@ struct model {
 	struct model_step steps[8];
 	size_t step_count;
 	struct model_step_totals step_totals;
+	struct verdict finding; /* UNKNOWN: there is none */
 	struct model_timeline timeline; /* the same for all devices */
 	struct model_witness witness;
 	struct model_missed missed[MEMTRACE_SPACE_COUNT];
@@ -176,10 +177,10 @@ bool model_verdict(const struct model *model, size_t index, struct verdict *verd
 
 size_t model_findings(const struct model *model, struct verdict *found, size_t capacity)
 {
-	(void)model;
-	(void)found;
-	(void)capacity;
-	return 0;
+	if (model->finding.cause == VERDICT_UNKNOWN || !capacity)
+		return 0;
+	*found = model->finding;
+	return 1;
 }
 
 const struct segment_map *model_segments_now(const struct model *model, unsigned ordinal)

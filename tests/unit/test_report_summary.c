@@ -53,15 +53,12 @@ static void add_step(uint64_t number, uint64_t mib)
 	scene.model.step_totals = (struct model_step_totals){400, 400, 800};
 }
 
-/* Five runs of equal steps, and categories; then the same for those who ask for the steps alone. */
-static void training_run_is_told_by_category_and_step(void **state)
+static void start_training(void)
 {
 	static const uint64_t mib[] = {3000, 5110, 5111, 4000, 4500, 4600, 5110};
 	static const uint8_t categories[] = {MODEL_ACTIVATIONS, MODEL_ACTIVATIONS, MODEL_OPTIMIZER_STATE,
 					     MODEL_TEMPORARY,	MODEL_PARAMETERS,  MODEL_OTHER,
 					     MODEL_COMMUNICATION};
-	const struct step_table_style style = {.one_each = true, .has_change = true};
-	(void)state;
 	for (size_t i = 0; i < sizeof mib / sizeof *mib; i++) {
 		add_step(i + 1, mib[i]);
 		scene.model.at_peak.rows[i].category = categories[i];
@@ -69,6 +66,14 @@ static void training_run_is_told_by_category_and_step(void **state)
 	scene.model.devices[0].peak.step = 2;
 	scene.model.devices[0].peak.phase = MODEL_PHASE_FORWARD;
 	scene.model.devices[0].peak.is_phase_known = true;
+}
+
+/* Five runs of equal steps, and categories; then the same for those who ask for the steps alone. */
+static void training_run_is_told_by_category_and_step(void **state)
+{
+	const struct step_table_style style = {.one_each = true, .has_change = true};
+	(void)state;
+	start_training();
 	print();
 	size_t lines = text_lines(&text);
 	text_add(&text, "--\n");
@@ -156,6 +161,19 @@ static void a_small_run_on_a_large_card_has_readable_figures(void **state)
 	assert_non_null(strstr(text_string(&text), " 400 KiB      300 KiB\n"));
 	assert_non_null(strstr(text_string(&text), " 2048 KiB     2048 KiB\n"));
 	assert_non_null(strstr(text_string(&text), " 420 MiB      420 MiB of 81158\n"));
+}
+
+static void beside_a_leak_half_the_batch_is_no_offer(void **state)
+{
+	(void)state;
+	start_training();
+	scene.model.finding.cause = VERDICT_LEAK;
+	print();
+	assert_null(strstr(text_string(&text), "half the batch"));
+	assert_non_null(strstr(text_string(&text),
+			       "\n  would not: a smaller batch (a leak grows);\n"
+			       "             allocator settings (nearly all that is reserved is allocated)\n"));
+	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 44);
 }
 
 static void program_without_pytorch_is_shown_by_owner(void **state)
@@ -344,6 +362,7 @@ int main(void)
 		TEST(most_of_the_peak_has_its_rows),
 		TEST(the_program_is_cut_so_that_it_shows),
 		TEST(a_small_run_on_a_large_card_has_readable_figures),
+		TEST(beside_a_leak_half_the_batch_is_no_offer),
 		TEST(program_without_pytorch_is_shown_by_owner),
 		TEST(peaks_of_several_owners_are_added_only_if_they_coincide),
 		TEST(everything_that_can_be_wrong_is_said),
