@@ -201,7 +201,7 @@ static void judge_rest(struct situation *at)
 		judge_packed(at);
 	else if (fragmented)
 		judge_fragmentation(at);
-	else if (!judge_duplicate(at))
+	else if (!judge_duplicate(at) && !judge_hoard(at))
 		judge_size(at);
 }
 

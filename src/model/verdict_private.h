@@ -30,6 +30,9 @@ void verdict_add_not(struct verdict *, enum verdict_not_advised);
 
 /* verdict_survivors.c: true if something is kept that grows; then cause, kind and actions are set. */
 bool judge_leak(struct situation *);
+/* The same of a program that does nothing else: the line that ran out has made nearly all that is live, in equal
+ * blocks. Never certain. */
+bool judge_hoard(struct situation *);
 
 /* verdict_copies.c */
 bool judge_duplicate(struct situation *);

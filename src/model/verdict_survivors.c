@@ -5,7 +5,8 @@
 
 #include "model/verdict_private.h"
 
-#define TINY_BYTES 4096
+#define TINY_BYTES  4096
+#define HOARD_COUNT 64 /* so many equal blocks of one line are a loop that appends, not a choice */
 
 struct family { /* live blocks of one place, born while memory grew */
 	uint64_t place;
@@ -322,4 +323,27 @@ bool judge_leak(struct situation *at)
 	if (!at->map || !at->trend)
 		return false;
 	return judge_series(at, &at->trend->steps, true) || judge_series(at, &at->trend->events, false);
+}
+
+/* Equal data of one line, and nearly nothing else: all that is live is looked at, since a few blocks are no trend. */
+static bool is_hoard(const struct situation *at, const struct family *family)
+{
+	return model_label_category(at->m, family->label) == MODEL_INPUT && family->count >= HOARD_COUNT &&
+	       family->smallest_bytes == family->largest_bytes &&
+	       family->bytes >= at->verdict->evidence.live_bytes / 10 * 9;
+}
+
+bool judge_hoard(struct situation *at)
+{
+	static const struct trend_series nothing;
+	struct families all = {.growth = {.series = &nothing}};
+	if (!at->map || !at->oom || at->work->has_trained || !collect(at, &all))
+		return false;
+	const struct family *family = family_of(&all, place_of(at, at->oom->stack));
+	if (!family->count || !is_hoard(at, family))
+		return false;
+	all.growth.bytes = family->bytes;
+	sum_family(at, &all, family);
+	set_verdict(at, &all, false);
+	return true;
 }

@@ -31,6 +31,7 @@ ALWAYS = (
     "idle_cache",
     "impossible_mask",
     "limit_fraction",
+    "list_alone",
     "list_no_oom",
     "list_predictions",
     "near_limit",
