@@ -109,6 +109,26 @@ static uint32_t skip_flat(const struct trend_series *series, uint32_t from)
 	return from;
 }
 
+static void insert(uint64_t *sorted, uint32_t count, uint64_t bytes)
+{
+	for (; count && sorted[count - 1] > bytes; count--)
+		sorted[count] = sorted[count - 1];
+	sorted[count] = bytes;
+}
+
+/* The median of what half the rise, begun at each of its windows, brought. An even number of windows: what is kept in
+ * every second step counts half in each. */
+static uint64_t usual_rise(const struct trend_series *series, uint32_t first)
+{
+	uint64_t rises[TREND_WINDOWS];
+	uint32_t windows = series->count - first, span = windows / 4 * 2, count = 0;
+	for (uint32_t i = first; span && i + span < series->count; i++) {
+		uint64_t low = series->windows[i].least_bytes, high = series->windows[i + span].least_bytes;
+		insert(rises, count++, high > low ? high - low : 0);
+	}
+	return count ? rises[count / 2] / ((uint64_t)span * series->stride) : 0;
+}
+
 struct trend_growth trend_growth_of(const struct trend_series *series)
 {
 	struct trend_growth growth = {.series = series};
@@ -121,6 +141,7 @@ struct trend_growth trend_growth_of(const struct trend_series *series)
 	growth.begin = series->windows[first].begin;
 	growth.bytes = series->windows[series->count - 1].least_bytes - series->windows[first].least_bytes;
 	growth.periods = (uint64_t)(windows - 1) * series->stride;
+	growth.each_bytes = usual_rise(series, first);
 	for (uint32_t i = first; i < series->count; i++) {
 		growth.allocations += series->windows[i].allocations;
 		growth.frees += series->windows[i].frees;

@@ -129,6 +129,7 @@ struct verdict_evidence {
 	uint64_t steps;	       /* completed */
 	uint64_t growth_bytes; /* of the live minimum */
 	uint64_t growth_periods;
+	uint64_t growth_each_bytes; /* a period, as it mostly was */
 	bool growth_is_by_step; /* a period is a step; else a stretch of block events */
 	uint64_t periods_left;	/* until memory would run out */
 	uint64_t count, bytes;	/* of what is blamed: survivors, copies, pinners */

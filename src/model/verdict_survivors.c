@@ -259,13 +259,13 @@ static void set_verdict(struct situation *at, const struct families *all, bool b
 	verdict->is_certain = all->growth.windows >= 8 && all->explained_bytes * 4 >= all->growth.bytes * 3;
 	evidence->growth_bytes = all->growth.bytes;
 	evidence->growth_periods = all->growth.periods;
+	evidence->growth_each_bytes = all->growth.each_bytes;
 	evidence->growth_is_by_step = by_step;
 	evidence->count = all->count;
 	evidence->bytes = all->explained_bytes;
 	evidence->stack = all->largest->stack;
-	uint64_t per_period = all->growth.periods ? all->growth.bytes / all->growth.periods : 0;
-	if (per_period && evidence->free_bytes != UINT64_MAX)
-		evidence->periods_left = (evidence->free_bytes + evidence->idle_bytes) / per_period;
+	if (evidence->growth_each_bytes && evidence->free_bytes != UINT64_MAX)
+		evidence->periods_left = (evidence->free_bytes + evidence->idle_bytes) / evidence->growth_each_bytes;
 	verdict_add_action(verdict, advice[verdict->kind], true, all->explained_bytes);
 	verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	verdict_add_not(verdict, NOT_SETTINGS);

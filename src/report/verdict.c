@@ -89,7 +89,13 @@ static void add_counter(struct text *out, const struct verdict *verdict, const s
 	add_wrapped(out, &line, INDENT);
 }
 
-static void add_action(struct text *out, const struct verdict_action *action)
+/* What one step makes may be there without the leak too, while it runs. */
+static bool is_bound(const struct verdict *verdict)
+{
+	return verdict->cause == VERDICT_LEAK;
+}
+
+static void add_action(struct text *out, const struct verdict_action *action, bool up_to)
 {
 	char buffer[LINE_BYTES];
 	struct text line;
@@ -99,6 +105,7 @@ static void add_action(struct text *out, const struct verdict_action *action)
 	layout_cut(out, &line, action->is_known ? ADVICE_COLUMNS - 4 : LAYOUT_COLUMNS - 4);
 	if (action->is_known) {
 		text_init_fixed(&line, buffer, sizeof buffer);
+		text_add(&line, up_to ? "up to " : "");
 		text_add_size(&line, action->saves_bytes);
 		layout_word(out, text_string(&line), LAYOUT_COLUMNS - 1);
 	}
@@ -122,7 +129,7 @@ static void add_actions(struct text *out, const struct verdict *verdict, const s
 	}
 	for (size_t i = 0; i < verdict->action_count; i++)
 		if (is_said(verdict, i, words))
-			add_action(out, &verdict->actions[i]);
+			add_action(out, &verdict->actions[i], is_bound(verdict));
 	for (size_t i = 0; i < verdict->not_advised_count; i++) {
 		text_add(out, i ? ", " : "  will not help: ");
 		text_add(out, verdict_not_text(verdict->not_advised[i]));
@@ -167,6 +174,7 @@ static void add_growth(struct json *json, const struct verdict_evidence *evidenc
 	json_open(json, "growth", '{');
 	json_unsigned(json, "bytes", evidence->growth_bytes);
 	json_known(json, "steps", evidence->growth_is_by_step, evidence->growth_periods);
+	json_known(json, "bytes_a_step", evidence->growth_is_by_step, evidence->growth_each_bytes);
 	json_known(json, "steps_left", evidence->growth_is_by_step && evidence->periods_left != UINT64_MAX,
 		   evidence->periods_left);
 	json_close(json, '}');
@@ -234,6 +242,7 @@ void verdict_add_json(struct json *json, const struct verdict *verdict, const st
 		json_open(json, NULL, '{');
 		json_string(json, "text", verdict_advice_text(verdict->actions[i].advice));
 		json_known(json, "saves_bytes", verdict->actions[i].is_known, verdict->actions[i].saves_bytes);
+		json_bool(json, "up_to", is_bound(verdict));
 		json_close(json, '}');
 	}
 	json_close(json, ']');

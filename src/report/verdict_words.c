@@ -121,7 +121,7 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 		[VERDICT_KIND_PER_THREAD] = "threads, each with memory of its own",
 	};
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	uint64_t each = evidence->growth_periods ? evidence->growth_bytes / evidence->growth_periods : 0;
+	uint64_t each = evidence->growth_each_bytes;
 	text_add(out, "Live memory grows: ");
 	if (evidence->growth_is_by_step && each) {
 		add_number(out, "+", each);
@@ -334,8 +334,8 @@ const char *verdict_advice_text(enum verdict_advice advice)
 {
 	static const char *const texts[ADVICE_COUNT] = {
 		[ADVICE_CHECK_SHAPES] = "check the shape of what is made there",
-		[ADVICE_RAISE_LIMIT] = "raise the fraction (torch.cuda.set_per_process_memory_fraction)",
-		[ADVICE_END_OTHERS] = "end other processes (nvidia-smi lists them), or use another GPU",
+		[ADVICE_RAISE_LIMIT] = "raise torch.cuda.set_per_process_memory_fraction",
+		[ADVICE_END_OTHERS] = "end other processes (see nvidia-smi), or use another GPU",
 		[ADVICE_LESS_OUTSIDE] = "give that library less, or start it after PyTorch",
 		[ADVICE_EMPTY_CACHE] = "torch.cuda.empty_cache() before that library is used",
 		[ADVICE_WHATIF] = "may be cured by a setting: run `memtrace whatif` on the trace",

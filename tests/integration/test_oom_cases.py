@@ -107,3 +107,16 @@ def test_the_cause_is_told(name, torch, tmp_path):
 )
 def test_nothing_is_said_once_it_is_mended(name, torch, tmp_path):
     check_nothing(oom_programs.run(name, tmp_path, torch, repaired=True))
+
+
+def test_the_cure_of_a_leak_saves_what_is_told(tmp_path):
+    """By PyTorch's count of both peaks. A step keeps a batch, what four ReLUs made of it, a scalar."""
+    leaky, mended = [
+        oom_programs.run("graph_no_oom", tmp_path / str(repaired), "2.15", repaired)
+        for repaired in (False, True)
+    ]
+    (found,) = leaky.report["findings"]
+    saved = leaky.counters["allocated_peak"] - mended.counters["allocated_peak"]
+    (action,) = found["advice"]
+    assert action["up_to"] and saved <= action["saves_bytes"] <= saved * 1.05, (saved, action)
+    assert found["because"]["growth"]["bytes_a_step"] == 5 * (4 << 20) + 512

@@ -64,6 +64,25 @@ static void unknown_figures_are_called_unknown(void **state)
 	assert_golden(&text, "oom_unknown.txt");
 }
 
+static void advice_is_never_cut(void **state)
+{
+	const struct verdict_words words = {.defs = scene.defs, .facts = &scene.facts};
+	(void)state;
+	scene_finish(&scene);
+	for (int is_known = 0; is_known < 2; is_known++)
+		for (unsigned advice = 0; advice < ADVICE_COUNT; advice++) {
+			const struct verdict verdict = {.cause = VERDICT_LEAK,
+							.action_count = 1,
+							.actions = {{advice, is_known, 1234 * MIB}}};
+			text.used_bytes = 0;
+			verdict_print(&text, &verdict, &words);
+			assert_null(strstr(text_string(&text), "..\n"));
+			assert_null(strstr(text_string(&text), ".. "));
+			assert_true(!is_known || strstr(text_string(&text), " up to 1234 MiB\n"));
+			assert_true(text_columns(&text) <= 80);
+		}
+}
+
 static void processes_have_a_row_each(void **state)
 {
 	struct run_table table;
@@ -169,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(oom_of_pytorch),
 		TEST(unknown_figures_are_called_unknown),
+		TEST(advice_is_never_cut),
 		TEST(processes_have_a_row_each),
 		TEST(another_rank_is_a_line),
 		TEST(a_setting_is_not_hoped_for_and_ruled_out_at_once),

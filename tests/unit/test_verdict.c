@@ -1,6 +1,7 @@
 /* model/verdict: the rules, each on the smallest course of events that meets it, and next to its border. */
 #include "test_model_kit.h"
 
+#include "model/model_private.h"
 #include "model/verdict.h"
 
 #define BASE  0x100000000ull
@@ -238,6 +239,34 @@ static void actions_are_ordered_by_what_they_save(void **state)
 			    verdict.actions[i - 1].saves_bytes >= verdict.actions[i].saves_bytes);
 }
 
+/* The first step brings `first_bytes`, then odd and even ones `odd_bytes` and `even_bytes`. */
+static struct trend_growth growth_of(unsigned steps, uint64_t first_bytes, uint64_t odd_bytes, uint64_t even_bytes)
+{
+	static struct trend trend;
+	uint64_t live_bytes = 0, sequence = 0;
+	trend = (struct trend){0};
+	for (unsigned i = 0; i < steps; i++) {
+		live_bytes += !i ? first_bytes : i & 1 ? odd_bytes : even_bytes;
+		trend_note(&trend, CHANGE_OBTAINED, live_bytes, ++sequence);
+		trend_end_step(&trend, live_bytes, sequence);
+	}
+	return trend_growth_of(&trend.steps);
+}
+
+static void growth_is_that_of_a_usual_step(void **state)
+{
+	(void)state;
+	for (unsigned steps = 8; steps < 300; steps++)
+		assert_int_equal(growth_of(steps, 124 * MIB, 24 * MIB, 24 * MIB).each_bytes, 24 * MIB);
+}
+
+static void growth_in_every_second_step_is_half_in_each(void **state)
+{
+	(void)state;
+	for (unsigned steps = 16; steps < 300; steps++)
+		assert_int_equal(growth_of(steps, 64 * MIB, 64 * MIB, 0).each_bytes, 32 * MIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +280,8 @@ int main(void)
 		cmocka_unit_test(one_retry_on_a_card_that_ends_full_is_near_the_limit),
 		cmocka_unit_test(after_an_oom_no_time_is_left_to_tell_of),
 		cmocka_unit_test(actions_are_ordered_by_what_they_save),
+		cmocka_unit_test(growth_is_that_of_a_usual_step),
+		cmocka_unit_test(growth_in_every_second_step_is_half_in_each),
 	};
 	return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
 }
