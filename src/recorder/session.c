@@ -4,12 +4,14 @@
 #include "recorder/session.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -29,7 +31,8 @@
 #endif
 
 #define NAMES_MAX 10000
-#define START_WAIT_NS 1000000000u
+#define START_WAIT_NS 10000000000u
+#define START_LOOK_NS 5000000 /* between two looks, if nobody wakes */
 #define START_STACK_BYTES (256u << 10)
 
 struct anchor *session_anchor;
@@ -193,6 +196,7 @@ static void start_here(struct anchor *anchor)
 	uint32_t starting = ANCHOR_STARTING; /* a waiting thread may have given up */
 	__atomic_compare_exchange_n(&anchor->state, &starting, anchor->session ? ANCHOR_READY : ANCHOR_OFF, false,
 				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	syscall(SYS_futex, &anchor->state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 static void start_on_this_stack(void)
@@ -232,15 +236,17 @@ static void start_undisturbed(struct anchor *anchor)
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* For at most a second: if it is not there by then, it never will be. Never on the thread that starts. */
+/* Asleep, so that the thread that starts has the processor; on a busy machine it may take seconds. If it is not there by
+ * the end, it never will be. Never on the thread that starts. */
 static void wait_for_start(struct anchor *anchor)
 {
 	uint64_t until = monotonic_ns() + START_WAIT_NS;
+	const struct timespec look = { .tv_nsec = START_LOOK_NS };
 	while (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING && monotonic_ns() < until)
-		sched_yield();
+		syscall(SYS_futex, &anchor->state, FUTEX_WAIT_PRIVATE, ANCHOR_STARTING, &look, NULL, 0);
 	uint32_t state = ANCHOR_STARTING;
 	if (__atomic_compare_exchange_n(&anchor->state, &state, ANCHOR_OFF, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		say("the start of the recording did not end within a second; nothing is recorded");
+		say("the start of the recording did not end within ten seconds; nothing is recorded");
 }
 
 /* The first event of a process starts it; others that come meanwhile wait. */
