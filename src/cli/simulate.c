@@ -120,5 +120,6 @@ void simulate_add_promise(struct text *out, const struct simulation *simulation)
 	text_printf(out, " %s ", spread);
 	text_add_size(out, card->context_spread_bytes);
 	text_add(out, "; workspaces of cuDNN (convolutions:\n"
-		      "               a few per cent); buffers of NCCL; size of a device\n");
+		      "               a few per cent); buffers of NCCL; how much of the card's\n"
+		      "               memory the driver leaves\n");
 }
