@@ -12,6 +12,7 @@ import pytest
 import support
 import test_bounded
 import traced
+from test_repair import check, repaired
 
 pytestmark = pytest.mark.usefixtures("library", "tool")
 
@@ -40,21 +41,6 @@ def figures(report):
     for device in devices:
         device["peak"]["time_ns"] >>= 10
     return devices, report["trace"]["events"] + report["trace"]["lost"], report["program"]
-
-
-def check(trace, *options):
-    result = support.run(
-        [support.TOOL, "check", "--json", *options, trace], support.environment(preload=False)
-    )
-    return result, json.loads(result.stdout) if result.stdout else None
-
-
-def repaired(trace):
-    before = trace.read_bytes()
-    result, said = check(trace, "--repair")
-    assert (result.returncode, said["whole"], said["repaired"]) == (0, True, True), result.stderr
-    assert trace.read_bytes() == before
-    return trace.with_name(trace.name.replace(".mtrace", ".repaired.mtrace"))
 
 
 def copy_of(whole, folder):
