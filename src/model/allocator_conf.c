@@ -147,12 +147,12 @@ static void fill(uint64_t *divisions, unsigned from, unsigned to, uint64_t value
 }
 
 /* "256:1,512:2,>:8": by sizes in MiB. What is below the first is as the first, what lies between two
- * keeps what it had. `list` is cut into pieces. */
+ * keeps what it had; before 2.9 the rest began with the last one named. `list` is cut into pieces. */
 static int set_division_list(struct allocator_conf *conf, char *list)
 {
 	char *save = NULL;
 	unsigned last = 0;
-	bool is_first = true;
+	bool is_first = true, takes_last = is_before(conf->version, 2, 9);
 	for (char *pair = strtok_r(list, ",", &save); pair; pair = strtok_r(NULL, ",", &save)) {
 		uint64_t boundary = 0, value;
 		char *colon = strchr(pair, ':');
@@ -164,7 +164,7 @@ static int set_division_list(struct allocator_conf *conf, char *list)
 			    : whole_number(pair, &boundary) || !is_division(boundary))
 			return -EINVAL;
 		if (is_rest) {
-			fill(conf->divisions, last + 1, ALLOCATOR_DIVISIONS, value);
+			fill(conf->divisions, last + !takes_last, ALLOCATOR_DIVISIONS, value);
 			continue;
 		}
 		last = interval_of(boundary);

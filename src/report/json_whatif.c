@@ -28,6 +28,7 @@ static void add_doubts(struct json *json, const struct whatif *whatif)
 	json_open(json, "doubts", '{');
 	json_bool(json, "private_pools", doubts->has_private_pools);
 	json_bool(json, "adapts_to_free_memory", doubts->adapts);
+	json_bool(json, "unknown_version", !whatif->version.major);
 	json_bool(json, "unknown_settings", doubts->conf_unknown);
 	json_bool(json, "partial", doubts->is_partial);
 	json_unsigned(json, "contradictions", doubts->contradictions);

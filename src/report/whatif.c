@@ -82,6 +82,8 @@ static void add_doubts(struct text *out, const struct whatif *whatif)
 			    "from its OOM):\nthe settings below are replayed without that limit.\n",
 			    (unsigned long long)(whatif->sequence->counts.limit_least_bytes / MIB),
 			    (unsigned long long)(whatif->sequence->counts.limit_below_bytes / MIB));
+	if (!whatif->version.major)
+		text_add(out, "The trace does not tell which PyTorch it was: it is taken for the newest.\n");
 	if (doubts->conf_unknown)
 		text_add(out, "The settings of the run have a word that is not known: it is left out.\n");
 	if (doubts->is_partial)

@@ -88,6 +88,7 @@ class Server:
         self.process.stdin.flush()
         account = json.loads(self.process.stdout.readline())
         assert account["workload"] == workload
+        assert self.process.stdout.readline() == "ended\n"
         return account
 
     def close(self):

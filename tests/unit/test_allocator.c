@@ -306,6 +306,15 @@ static void divisions_differ_by_size(void **state)
 	assert_int_equal(conf.divisions[15], 8);
 	assert_int_equal(allocator_round(&conf, 600 * MIB), 768 * MIB);
 	assert_int_equal(allocator_round(&conf, 300 * MIB + 5), 300 * MIB + 512);
+	/* PyTorch 2.8: ">" begins with the last one named, and with the first interval when it stands alone. */
+	struct allocator_conf old = conf_of("torch 2.8.0+cu128", "roundup_power2_divisions:[1:2,16:8,>:4]");
+	assert_int_equal(old.divisions[0], 2);
+	assert_int_equal(old.divisions[3], 0);
+	assert_int_equal(old.divisions[4], 4);
+	assert_int_equal(old.divisions[15], 4);
+	struct allocator_conf rest = conf_of("torch 2.8.0+cu128", "roundup_power2_divisions:[>:4]");
+	assert_int_equal(rest.divisions[0], 4);
+	assert_int_equal(conf_of(NULL, "roundup_power2_divisions:[>:4]").divisions[0], 0);
 }
 
 static void wrong_settings_are_named(void **state)

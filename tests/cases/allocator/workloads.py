@@ -391,12 +391,14 @@ def run(name):
 
 def serve():
     """A line of JSON is a job: {"name": ..., "environment": {...}}. Each runs in a child of its own, so
-    PyTorch is imported once; it reads its settings at the first use of a GPU."""
+    PyTorch is imported once; it reads its settings at the first use of a GPU. Its account is followed by a
+    line when it has ended: until then its trace is not complete."""
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()
         if child:
             os.waitpid(child, 0)
+            print("ended", flush=True)
             continue
         os.environ.update(job["environment"])
         run(job["name"])
