@@ -102,14 +102,16 @@ static void judge_outside(struct situation *at)
 	evidence->bytes = own_outside(evidence);
 	evidence->stack = largest_outside(at);
 	verdict_add_action(verdict, ADVICE_LESS_OUTSIDE, true, evidence->bytes);
+	if (!at->oom->by_pytorch && evidence->releasable_bytes >= evidence->asked_bytes)
+		verdict_add_action(verdict, ADVICE_EMPTY_CACHE, true, evidence->releasable_bytes);
 	verdict_add_not(verdict, NOT_SETTINGS);
 }
 
-/* A library fails while PyTorch's cache has what it asks for. */
+/* A library fails while PyTorch's cache has what it asks for, and more than libraries have. */
 static bool is_hoarded(const struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return !at->oom->by_pytorch && evidence->idle_bytes &&
+	return !at->oom->by_pytorch && evidence->releasable_bytes >= evidence->outside_bytes &&
 	       evidence->releasable_bytes + (evidence->free_bytes == UINT64_MAX ? 0 : evidence->free_bytes) >=
 		       evidence->asked_bytes;
 }

@@ -19,12 +19,17 @@ struct stack_marks marks_at(const struct situation *at, uint32_t stack)
 	return marks;
 }
 
+static char small(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
 /* Without regard to case; words are in small letters. */
 static bool has_word(const char *text, const char *word)
 {
 	for (; *text; text++) {
 		size_t i = 0;
-		while (word[i] && (text[i] | 0x20) == word[i])
+		while (word[i] && small(text[i]) == word[i])
 			i++;
 		if (!word[i])
 			return true;

@@ -58,4 +58,8 @@ bool judge_trial(struct situation *);
 /* verdict_size.c: too much at once */
 void judge_size(struct situation *);
 
+/* verdict_advice.c: what would make that less. `phase` is that of the request; its state that of the optimizer. */
+void advise_size(struct situation *, enum verdict_kind phase, uint64_t state_bytes);
+uint64_t verdict_graph_bytes(const struct verdict_evidence *); /* of passes: what autograd keeps */
+
 #endif

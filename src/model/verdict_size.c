@@ -1,5 +1,5 @@
 /* Nothing leaks and nothing is in pieces: it is too much. Owns whether that is a moment (spike) or the whole
- * (too_big), and what would make it less. */
+ * (too_big). What would make it less is said in verdict_advice.c. */
 #include "model/verdict_private.h"
 
 static const char *const evaluation_words[] = {"eval", "valid", "test_", "predict", "generate", "infer", "sample", NULL};
@@ -21,18 +21,27 @@ static uint64_t expected_state(const struct situation *at)
 	return copies * parameters > state ? copies * parameters : state;
 }
 
-static uint64_t graph_bytes(const struct verdict_evidence *evidence)
+/* In an optimizer's step no pass goes on: what was made after the last one is no graph. */
+static void end_pass(struct verdict_evidence *evidence)
 {
-	return evidence->categories.bytes[MODEL_ACTIVATIONS] + evidence->pass_bytes;
+	struct model_categories *categories = &evidence->categories;
+	uint64_t undecided = categories->provisional_bytes[MODEL_ACTIVATIONS];
+	categories->bytes[MODEL_ACTIVATIONS] -= undecided;
+	categories->provisional_bytes[MODEL_ACTIVATIONS] = 0;
+	categories->bytes[MODEL_OTHER] += undecided;
+	evidence->pass_bytes = 0;
 }
 
-/* What is made anew for each batch: the graph, and what is temporary and not counted with it. */
-static uint64_t batch_bytes(const struct situation *at)
+/* What is made anew for each batch: the graph, and what is temporary and not counted with it; in an optimizer's step
+ * that is the optimizer's. */
+static uint64_t batch_bytes(const struct situation *at, enum verdict_kind phase)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
 	uint64_t temporary = evidence->categories.bytes[MODEL_TEMPORARY];
 	uint64_t counted = at->work->has_trained ? 0 : evidence->categories.provisional_bytes[MODEL_TEMPORARY];
-	return graph_bytes(evidence) + (temporary > counted ? temporary - counted : 0);
+	if (phase == VERDICT_KIND_OPTIMIZER)
+		return evidence->categories.bytes[MODEL_ACTIVATIONS];
+	return verdict_graph_bytes(evidence) + (temporary > counted ? temporary - counted : 0);
 }
 
 static bool is_engine(const struct situation *at)
@@ -56,55 +65,6 @@ static enum verdict_kind phase_of_oom(const struct situation *at)
 	return VERDICT_KIND_NONE;
 }
 
-/* ---------- actions ---------- */
-
-static void advise_state(struct verdict *verdict, uint64_t state)
-{
-	verdict_add_action(verdict, ADVICE_SMALLER_STATE, true, state * 3 / 4);
-	verdict_add_action(verdict, ADVICE_SHARD_STATE, true, state / 2);
-}
-
-static bool is_checkpointed(const struct situation *at)
-{
-	for (size_t i = 0; at->map && i < at->map->block_count; i++)
-		if (marks_at(at, at->map->blocks[i].stack).flags & MARK_CHECKPOINT)
-			return true;
-	return (marks_at(at, at->oom->stack).flags & MARK_CHECKPOINT) != 0;
-}
-
-static void advise_activations(struct situation *at)
-{
-	struct verdict *verdict = at->verdict;
-	if (!is_checkpointed(at))
-		verdict_add_action(verdict, ADVICE_CHECKPOINT, true, graph_bytes(&verdict->evidence) * 2 / 3);
-	verdict_add_action(verdict, ADVICE_SMALLER_BATCH, true, verdict->evidence.batch_bytes / 2);
-}
-
-static void advise(struct situation *at, uint64_t state)
-{
-	struct verdict *verdict = at->verdict;
-	const struct verdict_evidence *evidence = &verdict->evidence;
-	if (verdict->kind == VERDICT_KIND_OPTIMIZER)
-		verdict_add_action(verdict, ADVICE_NO_FOREACH, false, 0);
-	if (verdict->kind == VERDICT_KIND_EVALUATION) {
-		verdict_add_action(verdict, ADVICE_NO_GRAD, true, graph_bytes(evidence));
-		verdict_add_action(verdict, ADVICE_SMALLER_EVAL, false, 0);
-	} else if (verdict->kind == VERDICT_KIND_LOAD) {
-		verdict_add_action(verdict, ADVICE_LOAD_CPU, false, 0);
-	} else {
-		advise_activations(at);
-	}
-	advise_state(verdict, state);
-	if (!verdict->action_count)
-		verdict_add_action(verdict, ADVICE_SMALLER_MODEL, false, 0);
-	if (evidence->batch_bytes * 20 < evidence->live_bytes)
-		verdict_add_not(verdict, NOT_SMALLER_BATCH);
-	if (evidence->idle_bytes < evidence->missing_bytes)
-		verdict_add_not(verdict, NOT_SETTINGS);
-	if (evidence->releasable_bytes < evidence->missing_bytes)
-		verdict_add_not(verdict, NOT_EMPTY_CACHE);
-}
-
 /* ---------- the judgement ---------- */
 
 void judge_size(struct situation *at)
@@ -112,9 +72,11 @@ void judge_size(struct situation *at)
 	struct verdict *verdict = at->verdict;
 	struct verdict_evidence *evidence = &verdict->evidence;
 	enum verdict_kind phase = phase_of_oom(at);
-	evidence->batch_bytes = batch_bytes(at);
+	if (phase == VERDICT_KIND_OPTIMIZER)
+		end_pass(evidence);
+	evidence->batch_bytes = batch_bytes(at, phase);
 	if (judge_trial(at)) {
-		advise(at, evidence->categories.bytes[MODEL_OPTIMIZER_STATE]);
+		advise_size(at, phase, evidence->categories.bytes[MODEL_OPTIMIZER_STATE]);
 		return;
 	}
 	uint64_t state = evidence->categories.bytes[MODEL_OPTIMIZER_STATE], needed = static_bytes(evidence);
@@ -134,5 +96,5 @@ void judge_size(struct situation *at)
 		evidence->bytes = needed;
 	}
 	verdict->is_certain = is_static || evidence->idle_bytes < evidence->missing_bytes;
-	advise(at, state);
+	advise_size(at, phase, state);
 }

@@ -362,6 +362,8 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_CLEAR_AUTOCAST] = "leave the autocast region each step, or cache_enabled=False",
 		[ADVICE_EMPTY_ONCE] = "torch.cuda.empty_cache() once, right after that",
 		[ADVICE_NO_TRIAL] = "no trial of variants in the first step (autotuning, warm-up)",
+		[ADVICE_SHORTER_SEGMENTS] = "checkpointing in shorter pieces: one is recomputed at once",
+		[ADVICE_SPARSE_EMBEDDING] = "nn.Embedding(sparse=True), with SGD or SparseAdam",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];
 }
