@@ -1,7 +1,7 @@
 """Imports PyTorch once and runs programs in forks of itself, each as __main__ of its process.
 
-A request is a line of JSON on stdin: program, environment, folder, libraries (one more place for
-them), timeout_s; what the program prints goes to FOLDER/output. The answer is its exit status, a
+A request is a line of JSON on stdin: program, arguments, environment, folder, libraries (one more
+place for them), timeout_s; what the program prints goes to FOLDER/output. The answer is its exit status, a
 line on stdout.
 """
 
@@ -27,13 +27,13 @@ for line in sys.stdin:
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        this_program = request["program"]
+        this_program, arguments = request["program"], request["arguments"]
         break
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 if this_program:
     __file__ = this_program
-    sys.argv = [this_program]
+    sys.argv = [this_program, *arguments]
     sys.path.append(request["libraries"])
     sys.path[0] = os.path.dirname(this_program)
     # In this namespace: it must live as long as a program's own.

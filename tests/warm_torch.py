@@ -23,10 +23,11 @@ class Server:
             text=True,
         )
 
-    def run(self, program, folder, environment):
+    def run(self, program, folder, environment, arguments=()):
         """Returns the exit status and what was printed."""
         request = {
             "program": str(program),
+            "arguments": list(arguments),
             "folder": str(folder),
             "environment": environment,
             "libraries": str(LIBRARIES),

@@ -244,11 +244,10 @@ const struct verb verb_whatif = {
 	.summary = "Tells what other settings of PyTorch's allocator would have done",
 	.usage = "[options] TRACE...",
 	.details =
-		"Replays the recorded requests in a model of PyTorch's caching allocator, of the version "
-		"that ran: first as\n"
-		"it was, to show how far the model can be trusted, then under other settings, those that "
-		"need the least\n"
-		"memory first, and those that run out of --memory last. Exit status: 1 nothing to replay, or with --memory no setting fits.",
+		"Replays the recorded requests in a model of PyTorch's caching allocator, of the version that ran: first\n"
+		"as it was, to show how far the model can be trusted, then under other settings: those that need the least\n"
+		"memory first, after them those that retry in --memory, last those that run out of it. Exit status: 1\n"
+		"nothing to replay, or with --memory no setting fits.",
 	.options = options,
 	.has_repeated = true,
 	.repeated_row = OPTION_CONF,

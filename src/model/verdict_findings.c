@@ -54,6 +54,19 @@ static bool is_full(const struct verdict_evidence *evidence)
 	return evidence->untracked_bytes != UINT64_MAX && usable && reserved + usable / 20 >= usable;
 }
 
+/* What was ever live fits well: the cache is what fills the card, with pieces of sizes that do not come again. */
+static void advise_against_retries(const struct finder *finder, struct verdict *verdict)
+{
+	const struct device_figures *told = finder->at.m->is_frozen ? &finder->device->frozen : &finder->device->now;
+	uint64_t usable = verdict_usable_bytes(&verdict->evidence);
+	bool fits = told->pytorch_allocated.peak_bytes <= usable / 5 * 4;
+	if (fits)
+		verdict_add_action(verdict, ADVICE_WHATIF, false, 0);
+	verdict_add_action(verdict, fits ? ADVICE_LARGEST_FIRST : ADVICE_SMALLER_BATCH, false, 0);
+	if (!fits)
+		verdict_add_action(verdict, ADVICE_WHATIF, false, 0);
+}
+
 /* Every retry empties the whole cache: one gets a program over a single moment, unless the card is full again. */
 static void find_retries(struct finder *finder)
 {
@@ -67,8 +80,7 @@ static void find_retries(struct finder *finder)
 	verdict.cause = VERDICT_NEAR_LIMIT;
 	verdict.is_certain = retries >= RETRIES_MANY;
 	verdict.evidence.retries = retries;
-	verdict_add_action(&verdict, ADVICE_SMALLER_BATCH, false, 0);
-	verdict_add_action(&verdict, ADVICE_WHATIF, false, 0);
+	advise_against_retries(finder, &verdict);
 	keep(finder, &verdict);
 }
 

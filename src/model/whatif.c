@@ -252,8 +252,11 @@ static int by_need(const void *a, const void *b)
 	bool x_ends = x->result.ooms, y_ends = y->result.ooms;
 	uint64_t x_peak = x->result.counters.peak_reserved_bytes;
 	uint64_t y_peak = y->result.counters.peak_reserved_bytes;
+	bool x_retries = x->result.counters.retries, y_retries = y->result.counters.retries;
 	if (x_ends != y_ends)
 		return x_ends ? 1 : -1;
+	if (x_retries != y_retries)
+		return x_retries ? 1 : -1;
 	if (x->need_bytes != y->need_bytes)
 		return x->need_bytes < y->need_bytes ? -1 : 1;
 	if (x_peak != y_peak)

@@ -364,6 +364,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_NO_TRIAL] = "no trial of variants in the first step (autotuning, warm-up)",
 		[ADVICE_SHORTER_SEGMENTS] = "checkpointing in shorter pieces: one is recomputed at once",
 		[ADVICE_SPARSE_EMBEDDING] = "nn.Embedding(sparse=True), with SGD or SparseAdam",
+		[ADVICE_LARGEST_FIRST] = "the largest batch first: later ones fit in what it leaves",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];
 }

@@ -7,7 +7,6 @@ With `fixed` what a verdict on NAME advises was done: it must come to its end. P
 
 import copy
 import sys
-import threading
 from collections import deque
 
 import torch
@@ -95,11 +94,14 @@ def kept_list():
 def grown():
     """Predictions put together on the GPU, anew at each batch."""
     model = nn.Linear(256, 1000).cuda()
-    whole = torch.empty(0, 1000, device="cpu" if fixed else "cuda")
+    whole = torch.empty(150 * 2048 if fixed else 0, 1000, device="cuda")
     with torch.no_grad():
-        for _ in range(150):
+        for number in range(150):
             output = model(torch.empty(2048, 256, device="cuda"))
-            whole = torch.cat([whole, output.cpu() if fixed else output])
+            if fixed:
+                whole[number * 2048 : (number + 1) * 2048] = output
+            else:
+                whole = torch.cat([whole, output])
 
 
 def duplicate():
@@ -114,15 +116,6 @@ def duplicate():
         optimizer.zero_grad(set_to_none=False)
     if not fixed:
         del best
-
-
-def optimizer_step():
-    """Adam's state does not fit."""
-    model = nn.Sequential(*[nn.Linear(4096, 4096) for _ in range(8)]).cuda()
-    kind = torch.optim.SGD if fixed else torch.optim.Adam
-    optimizer = kind(model.parameters(), lr=0.1)
-    model(torch.empty(64, 4096, device="cuda")).mean().backward()
-    optimizer.step()
 
 
 def evaluation():
@@ -152,24 +145,6 @@ def bounded():
         optimizer.step()
         optimizer.zero_grad()
         queue.append(output.detach())
-
-
-def threads():
-    """Each thread keeps a buffer of its own."""
-    kept = []
-
-    def work():
-        scratch = buffer(8)
-        if not fixed or not kept:
-            kept.append(buffer(16))
-        del scratch
-
-    for _ in range(150):
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        if len(kept) < _ and not fixed:
-            raise torch.OutOfMemoryError("in a thread")
 
 
 def limit():

@@ -17,6 +17,7 @@ class Expectation:
 
     where: str  # "oom", "finding" or "nothing"
     answers: frozenset  # of (cause, kind or None)
+    advice: str  # words of an advice, which the repaired program follows
     least: tuple  # of (key of the evidence, bytes)
     never: tuple  # words that no advice may have, since that is in force already
     torches: tuple
@@ -59,6 +60,7 @@ def expectation(name):
     return Expectation(
         where,
         frozenset((cause, kind or None) for cause, kind in answers),
+        header(name, "advice"),
         tuple((key, int(mib) << 20) for key, mib in zip(least[::2], least[1::2])),
         tuple(header(name, "never").split()),
         tuple(header(name, "torch").split()) or tuple(support.TORCHES),
@@ -73,12 +75,13 @@ def environment(name, repaired):
     return wanted
 
 
-def run(name, folder, torch, repaired=False):
-    """Python 3.11 sometimes aborts at exit, which is repeated."""
+def run(name, folder, torch, repaired=False, conf=""):
+    """Under PyTorch's allocator settings `conf`. Python 3.11 sometimes aborts at exit, which is repeated."""
     for attempt in range(ATTEMPTS):
         place = folder / f"attempt{attempt}"
         place.mkdir(parents=True)
-        wanted = environment(name, repaired) | {"MEMTRACE_OUTPUT": str(place / "run")}
+        wanted = environment(name, repaired) | support.allocator(conf)
+        wanted["MEMTRACE_OUTPUT"] = str(place / "run")
         status, output = warm_torch.server(torch, True).run(
             PROGRAMS / f"{name}.py", place, wanted
         )

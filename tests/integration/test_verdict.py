@@ -1,4 +1,4 @@
-"""Why memory ran out: the verdict on each scene, and none on the same scene with its remedy, which fits."""
+"""Why memory ran out: the verdict on each scene, and that the remedy is one, by running it with it and without."""
 
 import json
 import os
@@ -6,98 +6,115 @@ import re
 
 import pytest
 
-from support import CASES, PYTHON, TOOL, environment, matrix, run
-
-VERDICTS = {
-    "small": ("fragmentation", "size_class"),
-    "pool": ("fragmentation", "private_pool"),
-    "graph": ("leak", "graph"),
-    "kept_list": ("leak", "list"),
-    "grown": ("leak", "cache"),
-    "duplicate": ("duplicate", None),
-    "evaluation": ("spike", "evaluation"),
-    "limit": ("limit", None),
-}
-ALLOCATOR = {
-    "oom_split": ("fragmentation", "pinned"),
-    "oom_true": ("too_big", None),
-    "oom_big": ("impossible_request", None),
-    "oom_outside": ("outside_pytorch", None),
-}
+import oom_programs
+import warm_torch
+from support import CASES, PYTHON, TOOL, TORCHES, allocator, environment, run
 
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 
 
-# Settings that get past the OOM and those that do not, by the replay and by running the scene again with each.
-CURES = {
-    "oom_split": ({"expandable_segments:True", "max_split_size_mb:64"}, set()),
-    "small": ({"expandable_segments:True"}, {"max_split_size_mb:64", "max_split_size_mb:21"}),
-    "stream": ({"expandable_segments:True", "max_split_size_mb:21"}, {"max_split_size_mb:64"}),
-    "near": ({"expandable_segments:True", "max_split_size_mb:64"}, {"roundup_power2_divisions:4"}),
-    "pool": (set(), {"expandable_segments:True", "max_split_size_mb:64"}),
+# What is said of a scene of cases/oom_scenes.py (of cases/allocator, those whose names begin with oom_); and the remedy:
+# the scene "fixed", which does what the advice says; a variable; and the settings that a replay names, with those that
+# it must not name. Without the remedy each runs out of memory, with it none does, in the same memory.
+SCENES = {
+    "small": {
+        "verdict": ("fragmentation", "size_class"),
+        "advice": "free these blocks",
+        "settings": ["expandable_segments:True"],
+        "not": ["max_split_size_mb:64", "max_split_size_mb:21"],
+    },
+    "pool": {
+        "verdict": ("fragmentation", "private_pool"),
+        "advice": "drop the graph or pool",
+        "not": ["expandable_segments:True", "max_split_size_mb:64"],
+    },
+    "stream": {
+        "verdict": ("fragmentation", "other_stream"),
+        "advice": "allocate on one stream",
+        "settings": ["expandable_segments:True", "max_split_size_mb:21"],
+        "not": ["max_split_size_mb:64"],
+    },
+    "near": {
+        "verdict": ("fragmentation", "pinned"),
+        "advice": "free these blocks",
+        "settings": ["expandable_segments:True", "max_split_size_mb:64"],
+        "not": ["roundup_power2_divisions:4"],
+    },
+    "graph": {"verdict": ("leak", "graph"), "advice": "x.detach()"},
+    "kept_list": {"verdict": ("leak", "list"), "advice": "move what is kept to the CPU"},
+    "grown": {"verdict": ("leak", "cache"), "advice": "a fixed or paged cache"},
+    "duplicate": {"verdict": ("duplicate", None), "advice": "del it"},
+    "evaluation": {"verdict": ("spike", "evaluation"), "advice": "torch.no_grad()"},
+    "limit": {"verdict": ("limit", None), "advice": "set_per_process_memory_fraction"},
+    "oom_split": {
+        "verdict": ("fragmentation", "pinned"),
+        "advice": "memtrace whatif",
+        "settings": ["expandable_segments:True", "max_split_size_mb:64"],
+    },
+    "oom_true": {
+        "verdict": ("too_big", None),
+        "advice": "a larger card",
+        "variable": ("SIMGPU_MEMORY", "2300MiB"),
+        "not": ["expandable_segments:True"],
+    },
+    "oom_big": {"verdict": ("impossible_request", None), "advice": "check the shape"},
+    "oom_outside": {
+        "verdict": ("outside_pytorch", None),
+        "advice": "give that library less",
+        "variable": ("WL_OUTSIDE_MB", "900"),
+    },
 }
-REMEDIES = {
-    "oom_outside": {"WL_OUTSIDE_MB": "900"},
-    "oom_true": {"SIMGPU_MEMORY": "2300MiB"},
-}
 
 
-def some(scenes):
-    """A third of them; all with MEMTRACE_FULL=1."""
-    return scenes if os.environ.get("MEMTRACE_FULL") == "1" else scenes[::3]
-
-
-KINDS = {"oom_split": "pinned", "small": "size_class", "stream": "other_stream", "near": "pinned", "pool": "private_pool"}
-
-
-def program_of(scene):
-    return "allocator/workloads.py" if scene.startswith("oom_") else "oom_scenes.py"
-
-
-def judge(folder, program, *words, **more):
-    settings = {"SIMGPU_MEMORY": "2048MiB"} | more
-    env = environment(MEMTRACE_OUTPUT=str(folder / "run.mtrace"), **settings)
-    result = run([PYTHON, CASES / program, *words], env, cwd=folder)
+def judge(folder, scene, *words, torch="2.15", **more):
+    """What the scene printed, and what `memtrace oom` says of it."""
+    program = "allocator/workloads.py" if scene.startswith("oom_") else "oom_scenes.py"
+    wanted = {"SIMGPU_MEMORY": "2048MiB", "MEMTRACE_OUTPUT": str(folder / "run.mtrace")} | more
+    folder.mkdir(exist_ok=True)
+    _, output = warm_torch.server(torch, True).run(CASES / program, folder, wanted, [scene, *words])
     told = run([TOOL, "oom", "--json", folder / "run.mtrace"], environment(preload=False))
     assert told.returncode in (0, 1), told.stderr
-    return result.stdout, json.loads(told.stdout)
+    return output, json.loads(told.stdout)
 
 
-@pytest.mark.parametrize("scene, fixed", matrix(list(VERDICTS), [False, True]))
-def test_verdict_on_a_scene_and_its_remedy(scene, fixed, tmp_path):
-    out, told = judge(tmp_path, "oom_scenes.py", scene, *(["fixed"] if fixed else []))
-    assert ("fits" in out) == fixed
-    found = [(oom["verdict"], oom["kind"]) for oom in told["ooms"]]
-    assert found == ([] if fixed else [VERDICTS[scene]])
-    assert not fixed or told["findings"] == []
+def scenes(*with_keys):
+    return [
+        (scene, torch)
+        for torch in TORCHES
+        for scene in SCENES
+        if (torch == "2.15" or os.environ.get("MEMTRACE_FULL") == "1")
+        and all(key in SCENES[scene] for key in with_keys)
+    ]
 
 
-@pytest.mark.parametrize("scene", some(list(CURES)))
-def test_replay_names_the_settings_that_cure(scene, tmp_path):
-    _, told = judge(tmp_path, program_of(scene), scene)
-    ((verdict, replay),) = [((oom["verdict"], oom["kind"]), oom["replay"]) for oom in told["ooms"]]
-    assert verdict == ("fragmentation", KINDS[scene])
-    named = {setting["conf"] for setting in replay["gets_past"]}
-    cures, others = CURES[scene]
-    assert cures <= named and not named & others
-    for number, conf in enumerate(sorted(cures | others)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        both = {"PYTORCH_CUDA_ALLOC_CONF": conf, "PYTORCH_ALLOC_CONF": conf}
-        _, told = judge(folder, program_of(scene), scene, **both)
-        assert bool(told["ooms"]) == (conf in others), conf
+@pytest.mark.parametrize("scene, torch", scenes())
+def test_verdict_on_a_scene_and_its_remedy(scene, torch, tmp_path):
+    wanted = SCENES[scene]
+    _, told = judge(tmp_path / "plain", scene, torch=torch)
+    (oom,) = told["ooms"]
+    assert (oom["verdict"], oom["kind"]) == wanted["verdict"]
+    assert wanted["advice"] in "; ".join(action["text"] for action in oom["advice"])
+    named = [setting["conf"] for setting in (oom["replay"] or {"gets_past": []})["gets_past"]]
+    assert set(wanted.get("settings", [])) <= set(named)
+    assert not set(wanted.get("not", [])) & set(named)
+    if not scene.startswith("oom_"):
+        output, told = judge(tmp_path / "fixed", scene, "fixed", torch=torch)
+        assert "fits" in output and told["ooms"] == told["findings"] == []
+    if "variable" in wanted:
+        _, told = judge(tmp_path / "variable", scene, torch=torch, **dict([wanted["variable"]]))
+        assert told["ooms"] == told["findings"] == []
 
 
-@pytest.mark.parametrize("scene", some(list(REMEDIES)))
-def test_less_elsewhere_or_a_larger_card_is_the_remedy(scene, tmp_path):
-    _, told = judge(tmp_path, program_of(scene), scene, **REMEDIES[scene])
-    assert told["ooms"] == told["findings"] == []
+@pytest.mark.parametrize("scene, torch", [c for c in scenes() if {"settings", "not"} & set(SCENES[c[0]])])
+def test_settings_that_are_named_cure_and_others_do_not(scene, torch, tmp_path):
+    for conf in SCENES[scene].get("settings", []) + SCENES[scene].get("not", []):
+        _, told = judge(tmp_path / conf, scene, torch=torch, **allocator(conf))
+        assert bool(told["ooms"]) == (conf in SCENES[scene].get("not", [])), conf
 
 
 def test_what_is_in_force_is_not_advised(tmp_path):
     conf = "max_split_size_mb:64"
-    both = {"PYTORCH_CUDA_ALLOC_CONF": conf, "PYTORCH_ALLOC_CONF": conf}
-    judge(tmp_path, "oom_scenes.py", "small", **both)
+    judge(tmp_path, "small", **allocator(conf))
     told = run([TOOL, "oom", tmp_path / "run.mtrace"], environment(preload=False)).stdout
     assert "PYTORCH_ALLOC_CONF=expandable_segments:True" in told
     assert conf not in told and "run `memtrace whatif`" not in told
@@ -117,7 +134,7 @@ def test_memtrace_run_replays_what_the_program_cannot(tmp_path):
 
 def test_what_was_live_is_told_with_category_and_age(tmp_path):
     """By the file beside the trace, by the tool and as JSON; against what the scene does: a block kept each step."""
-    _, told = judge(tmp_path, "oom_scenes.py", "kept_list")
+    _, told = judge(tmp_path, "kept_list")
     (oom,) = told["ooms"]
     (text,) = tmp_path.glob("run.oom1.txt")
     printed = run([TOOL, "oom", tmp_path / "run.mtrace"], environment(preload=False)).stdout
@@ -135,16 +152,15 @@ def test_what_was_live_is_told_with_category_and_age(tmp_path):
 
 
 def test_what_a_pass_has_made_so_far_is_called_so(tmp_path):
-    judge(tmp_path, "oom/big_batch.py")
-    (text,) = tmp_path.glob("run.oom1.txt")
-    shown = text.read_text()
+    done = oom_programs.run("big_batch", tmp_path, "2.15")
+    shown = done.trace.with_suffix(".oom1.txt").read_text()
     assert re.search(r"scene\.py:\d+ Mlp\.forward.* of this pass\n", shown), shown
     words = " ".join(shown.split())
     assert "made by the pass that goes on" in words and "checkpointing the activations" in words
 
 
 def test_holes_are_told_with_who_keeps_them(tmp_path):
-    _, told = judge(tmp_path, "allocator/workloads.py", "oom_split")
+    _, told = judge(tmp_path, "oom_split")
     (oom,) = told["ooms"]
     (text,) = tmp_path.glob("run.oom1.txt")
     shown = text.read_text()
@@ -154,16 +170,10 @@ def test_holes_are_told_with_who_keeps_them(tmp_path):
 
 
 def test_retry_that_helps_is_no_oom(tmp_path):
-    _, told = judge(tmp_path, "allocator/workloads.py", "oom_whole")
+    _, told = judge(tmp_path, "oom_whole")
     assert told["ooms"] == told["findings"] == []
 
 
 def test_queue_of_a_fixed_length_is_no_leak(tmp_path):
-    out, told = judge(tmp_path, "oom_scenes.py", "bounded")
+    out, told = judge(tmp_path, "bounded")
     assert "fits" in out and told["ooms"] == told["findings"] == []
-
-
-@pytest.mark.parametrize("scene", ALLOCATOR)
-def test_verdict_on_the_scenes_of_the_allocator(scene, tmp_path):
-    _, told = judge(tmp_path, "allocator/workloads.py", scene)
-    assert [(o["verdict"], o["kind"]) for o in told["ooms"]] == [ALLOCATOR[scene]]

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=4GiB
 # expect: finding autocast_copies
+# advice: cache_enabled=False
 """One autocast region around a whole generation: each step's new leaf gets a cast copy, which stays
 until the region ends."""
 

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom autocast_copies
+# advice: cache_enabled=False
 """A server enters autocast once, for as long as it runs. Each request brings weights of its own (an adapter), and
 the copies that autocast makes of them stay, with the weights."""
 

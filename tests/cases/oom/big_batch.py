@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom too_big
+# advice: half the batch
 """The activations of one batch are more than the card."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom too_big
+# advice: half the batch
 # never: checkpoint
 """Each layer is checkpointed already, and still what is kept between them is too much."""
 

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB PYTORCH_ALLOC_CONF=expandable_segments:True PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 # expect: oom too_big
+# advice: half the batch
 # never: expandable_segments
 """Expandable segments are on already, as the error message advises; the batch is too large."""
 

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2000MiB
 # expect: oom too_big
+# advice: half the batch
 """Adapters of rank 8 on a frozen model: almost no gradients, but all activations."""
 
 from scene import GPU, REPAIRED, Mlp, batch, nn, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak cache
+# advice: a fixed or paged cache
 """Text is generated without an end; each token makes every layer's key-value cache longer."""
 
 from scene import GPU, REPAIRED, nn, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak cache or leak list
+# advice: clear it
 """A server keeps the encoding of every prompt that it has seen in a dictionary."""
 
 from scene import GPU, REPAIRED, Mlp, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak cycle or leak list
+# advice: break the cycle
 """Every batch is an object that refers to itself; the collector, which could free it, is off."""
 
 from scene import GPU, REPAIRED, Mlp, gc, step, torch

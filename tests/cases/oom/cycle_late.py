@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak cycle
+# advice: break the cycle
 """Each request is an object that refers to itself. At first Python's collector frees some in time; then it is told to
 run seldom, as servers do, and comes too late: it counts objects, not bytes."""
 

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak cycle
+# advice: gc.collect() after
 """Each trial makes a model whose hook refers to it: a cycle that waits for the collector, which the
 program has turned off."""
 

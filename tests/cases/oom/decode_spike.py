@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom spike evaluation or too_big
+# advice: keep less at once
 """The image is decoded at the end, while the model that made it is still on the card."""
 
 from scene import GPU, REPAIRED, Mlp, nn, torch

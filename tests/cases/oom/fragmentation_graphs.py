@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom fragmentation private_pool
+# advice: or share it
 """A CUDA graph for each length of text, each with a pool of its own for its intermediates."""
 
 from scene import GPU, REPAIRED, Mlp, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom fragmentation pinned
+# advice: make them before the large ones
 # why: idle_bytes 1400
 """Of each segment of 64 MiB a small block stays: emptying the cache frees nothing."""
 

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom fragmentation other_stream
+# advice: allocate on one stream
 """What a side stream freed is only for that stream again; small blocks keep its segments."""
 
 from scene import BYTES, MIB, REPAIRED, torch

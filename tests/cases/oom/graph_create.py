@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak graph
+# advice: x.detach()
 """backward(create_graph=True) gives each gradient a graph; zeroed in place, it never lets go of it."""
 
 from scene import REPAIRED, Mlp, batch, torch
@@ -12,6 +13,5 @@ for _ in range(60):
     optimizer.step()
     for p in model.parameters():
         if REPAIRED:
-            p.grad = None
-        else:
-            p.grad.data.zero_()
+            p.grad = p.grad.detach()
+        p.grad.data.zero_()

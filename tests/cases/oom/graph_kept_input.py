@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak graph
+# advice: loss.item()
 """Gradient penalties are kept for a plot; each holds the graph down to its batch."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=8GiB
 # expect: finding leak graph
+# advice: loss.item()
 """The card is large enough for this run, but each step's graph stays."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak graph
+# advice: x.detach()
 """A policy's outputs go into a replay buffer with their graphs, while a critic is trained."""
 
 from collections import deque

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak graph
+# advice: x.detach()
 """A recurrent state that goes from step to step without detach(), so that every graph stays."""
 
 from scene import GPU, REPAIRED, Mlp, batch, torch

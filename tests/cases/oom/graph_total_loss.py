@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak graph
+# advice: loss.item()
 """The sum of the losses of a validation set, as tensors: each keeps its whole graph."""
 
 from scene import REPAIRED, Mlp, batch

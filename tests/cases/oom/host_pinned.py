@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=4GiB
 # expect: oom host_pinned
+# advice: fewer batches ahead
 """A queue of pinned batches is more than the host may pin."""
 
 import resource

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=4GiB
 # expect: finding idle_cache
+# advice: torch.cuda.empty_cache() once
 """Loading needs three quarters of the card for a moment; the rest of the run, a tenth of it."""
 
 from scene import BYTES, MIB, REPAIRED, Mlp, batch, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom impossible_request
+# advice: check the shape
 """A key-value cache for the longest text that the model could read, not for the one that comes."""
 
 from scene import GPU, REPAIRED, Mlp, torch

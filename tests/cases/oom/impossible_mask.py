@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom impossible_request
+# advice: check the shape
 """A mask of length x length, where the length is that of the whole file."""
 
 from scene import GPU, REPAIRED, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom impossible_request
+# advice: check the shape
 """A replay buffer of 30 million transitions is allocated when training begins."""
 
 from scene import GPU, REPAIRED, Mlp, batch, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=4GiB
 # expect: oom limit
+# advice: set_per_process_memory_fraction
 """A share of the card was set for this process, and forgotten."""
 
 from scene import BYTES, MIB, REPAIRED, torch

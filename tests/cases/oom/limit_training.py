@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=4GiB
 # expect: oom limit
+# advice: set_per_process_memory_fraction
 """The batch fits the card, but not the half of it that this process may use."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

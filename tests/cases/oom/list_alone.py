@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=24GiB
 # expect: oom leak list
+# advice: clear it
 """A program that does nothing but keep: too few blocks for a trend, no step, nothing freed."""
 
 from scene import BYTES, MIB, REPAIRED, torch

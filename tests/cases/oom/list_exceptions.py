@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak list or leak graph
+# advice: keep loss.item()
 """Batches that fail are skipped; the exceptions are kept, with the frames and all their tensors."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

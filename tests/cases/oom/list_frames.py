@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak list or leak cache
+# advice: reduce it first
 """Frames are stacked after they became tensors: the replay buffer holds each of them four times."""
 
 from collections import deque

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak list
+# advice: clear it
 """A forward hook saves activations for inspection, in every step, and nobody clears them."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak list
+# advice: move what is kept to the CPU
 """Outputs are detached and stored for a plot, one more each training step."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak list
+# advice: clear it
 """A metric keeps what each validation saw and is never reset: it grows by epochs, not steps."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

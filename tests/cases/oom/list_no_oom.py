@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=8GiB
 # expect: finding leak list
+# advice: move what is kept to the CPU
 """The card is large enough for this run, but each step keeps one more output."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak list
+# advice: reduce it first
 """The logits of every validation batch are kept on the GPU until the end."""
 
 from scene import GPU, REPAIRED, batch, nn, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: finding leak list
+# advice: move what is kept to the CPU
 """One scalar on the GPU is kept per step: little memory, but it never ends."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

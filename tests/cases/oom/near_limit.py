@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: finding near_limit
+# advice: the largest batch first
 """Each batch is a little longer than the last: nothing cached serves it, and beside the cache there
 is no room, so that step after step empties the cache and asks the driver anew."""
 

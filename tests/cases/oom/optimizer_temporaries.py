@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1560MiB
 # expect: oom spike optimizer
+# advice: foreach=False
 """The state of Adam fits; the temporaries of its step over all parameters at once do not."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

@@ -1,6 +1,7 @@
 # env: SIMGPU_MEMORY=4GiB SIMGPU_OTHERS=3000MiB SIMGPU_NVML=off
 # repaired-env: SIMGPU_OTHERS=0
 # expect: oom other_process
+# advice: end other processes
 """Somebody else is on the card, and NVML cannot be loaded."""
 
 from scene import Mlp, batch, step, torch

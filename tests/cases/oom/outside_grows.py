@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom outside_pytorch
+# advice: give that library less
 # why: outside_bytes 800
 """An extension calls cudaMalloc in every step and never frees, while PyTorch trains."""
 

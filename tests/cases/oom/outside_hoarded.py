@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom outside_pytorch
+# advice: empty_cache() before that library
 """A library asks the driver for memory that PyTorch keeps in its cache."""
 
 import ctypes

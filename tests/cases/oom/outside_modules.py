@@ -1,6 +1,7 @@
 # env: SIMGPU_MEMORY=2GiB SIMGPU_MODULE=200MiB
 # repaired-env: SIMGPU_MODULE=1MiB
 # expect: oom outside_pytorch
+# advice: give that library less
 """Kernels that were compiled at run time fill the card, without one allocation."""
 
 import ctypes

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=4GiB SIMGPU_NCCL_INIT=688MiB
 # expect: oom outside_pytorch
+# advice: give that library less
 # why: outside_bytes 2000
 """A communicator for each of many process groups, 688 MiB each."""
 

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom outside_pytorch
+# advice: give that library less
 # why: outside_bytes 1200
 """Another library in this process takes most of the card when it starts."""
 

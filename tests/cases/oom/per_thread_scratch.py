@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak per_thread
+# advice: a fixed pool of threads
 """A thread pool for each request, none of which is shut down; each thread has scratch memory."""
 
 import threading

@@ -4,7 +4,8 @@ The first line of a program may name its environment (`# env: NAME=VALUE ...`); 
 what is different when it is repaired, `# torch:` the only versions that it is for. REPAIRED=1 runs
 the program with its fault mended. `# expect:` says what must be said of it: `oom CAUSE [KIND]` or
 `finding CAUSE [KIND]`, with `or CAUSE [KIND]` where the two are one thing in other words; or
-`nothing`. `# why:` names a figure of the verdict's evidence and its least value in MiB; `# never:`
+`nothing`. `# advice:` are words of an advice that must be given, and that REPAIRED does, in the same
+memory. `# why:` names a figure of the verdict's evidence and its least value in MiB; `# never:`
 words that no advice may have, since the program does so already.
 At the end PyTorch's own counters go to stderr, also after an exception.
 """
@@ -21,7 +22,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 __all__ = ["BYTES", "GPU", "MIB", "REPAIRED", "Attention", "F", "Mlp", "batch", "checkpoint"]
-__all__ += ["gc", "nn", "step", "torch"]
+__all__ += ["Adam8bit", "gc", "nn", "step", "torch"]
 
 MIB = 1 << 20
 GPU = "cuda"
@@ -53,6 +54,21 @@ class Attention(nn.Module):
     def forward(self, x):
         q, k, v = self.qkv(x).chunk(3, -1)
         return (q @ k.transpose(-1, -2)).softmax(-1) @ v
+
+
+class Adam8bit(torch.optim.Optimizer):
+    """Adam whose moments take a byte each; one parameter after the other."""
+
+    def __init__(self, parameters, lr=0.001):
+        super().__init__(parameters, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            if p not in self.state:
+                moments = [torch.zeros_like(p, dtype=torch.uint8) for _ in range(2)]
+                self.state[p] = dict(zip(("first", "second"), moments))
+            p.add_(p.grad, alpha=-self.param_groups[0]["lr"])
 
 
 def batch(rows, width=512):

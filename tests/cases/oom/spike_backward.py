@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom spike backward
+# advice: checkpointing in shorter pieces
 """The whole model is one checkpointed segment: all of it is recomputed, and kept, in backward."""
 
 from torch.utils.checkpoint import checkpoint

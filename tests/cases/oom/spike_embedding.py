@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1600MiB
 # expect: oom spike backward or too_big
+# advice: sparse=True
 """The gradient of an embedding is as large as its whole table, for sixteen tokens."""
 
 from scene import GPU, REPAIRED, nn, torch

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom spike evaluation
+# advice: a smaller batch for evaluation
 # never: no_grad
 """The validation batch is many times the training batch, without gradients."""
 

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom spike evaluation
+# advice: torch.no_grad()
 """Evaluation without no_grad(): eval() alone still builds the graph and keeps every activation."""
 
 from scene import REPAIRED, Mlp, batch, step, torch

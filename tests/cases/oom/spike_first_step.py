@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom spike first_step
+# advice: no trial of variants
 """In the first step each variant of a kernel is tried, with scratch memory of its own; later steps use the one that
 was best and need none of it."""
 

@@ -1,5 +1,6 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom spike load or duplicate
+# advice: map_location='cpu'
 """A checkpoint is loaded to the GPU while the model is already there."""
 
 from scene import GPU, REPAIRED, Mlp, checkpoint, torch
