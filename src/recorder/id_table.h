@@ -11,23 +11,31 @@
 struct id_entry {
 	uint64_t key; /* stored last; 0: free */
 	uint32_t id;
+	uint32_t extra; /* whatever the owner keeps beside the id */
 };
 
+/* The entries in use lie together, so that they stay in the processor's caches: a table of `size` entries begins at
+ * entry `size` of the mapping, and one that is half full is copied to the place behind it. Who still reads the old
+ * one misses what is newer, and looks again under the lock. */
 struct id_table {
 	struct id_entry *entries;
-	uint32_t mask;
+	uint32_t size; /* a power of two, at most `capacity` */
+	uint32_t capacity;
 	uint32_t used;
 };
 
-/* `capacity` a power of two. The pages are touched only when used. False: out of memory. */
+#define ID_TABLE_FIRST_SIZE 256u
+
+/* `capacity` a power of two, at least ID_TABLE_FIRST_SIZE. The pages are touched only when used. False: out of
+ * memory. */
 static inline bool id_table_init(struct id_table *table, uint32_t capacity)
 {
-	void *pages = mmap(NULL, capacity * sizeof(struct id_entry), PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	*table = (struct id_table){ .entries = pages, .mask = capacity - 1 };
+	size_t bytes = 2 * (size_t)capacity * sizeof(struct id_entry);
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	*table = (struct id_table){ .entries = pages, .size = ID_TABLE_FIRST_SIZE, .capacity = capacity };
 	if (pages == MAP_FAILED)
 		return false;
-	madvise(pages, capacity * sizeof(struct id_entry), MADV_DONTFORK);
+	madvise(pages, bytes, MADV_DONTFORK);
 	return true;
 }
 
@@ -37,31 +45,58 @@ static inline uint64_t id_mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-static inline uint32_t id_table_get(const struct id_table *table, uint64_t key)
+/* NULL: not known, or not yet seen. */
+static inline const struct id_entry *id_table_find(const struct id_table *table, uint64_t key)
 {
+	uint32_t size = __atomic_load_n(&table->size, __ATOMIC_ACQUIRE);
 	for (uint32_t i = (uint32_t)(key >> 32);; i++) {
-		const struct id_entry *entry = &table->entries[i & table->mask];
+		const struct id_entry *entry = &table->entries[size | (i & (size - 1))];
 		uint64_t found = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
 		if (found == key)
-			return entry->id;
+			return entry;
 		if (!found)
-			return 0;
+			return NULL;
 	}
 }
 
-/* At three quarters a table takes no more. */
-static inline bool id_table_is_full(const struct id_table *table)
+/* 0: as above. */
+static inline uint32_t id_table_get(const struct id_table *table, uint64_t key)
 {
-	return table->used >= (table->mask + 1) / 4 * 3;
+	const struct id_entry *entry = id_table_find(table, key);
+	return entry ? entry->id : 0;
 }
 
-static inline void id_table_put(struct id_table *table, uint64_t key, uint32_t id)
+/* At three quarters of the capacity a table takes no more. */
+static inline bool id_table_is_full(const struct id_table *table)
 {
-	uint32_t i = (uint32_t)(key >> 32);
-	while (table->entries[i & table->mask].key)
+	return table->used >= table->capacity / 4 * 3;
+}
+
+static inline void id_table_store(struct id_table *table, uint32_t size, const struct id_entry *new)
+{
+	uint32_t i = (uint32_t)(new->key >> 32);
+	while (table->entries[size | (i & (size - 1))].key)
 		i++;
-	table->entries[i & table->mask].id = id;
-	__atomic_store_n(&table->entries[i & table->mask].key, key, __ATOMIC_RELEASE);
+	struct id_entry *entry = &table->entries[size | (i & (size - 1))];
+	entry->id = new->id;
+	entry->extra = new->extra;
+	__atomic_store_n(&entry->key, new->key, __ATOMIC_RELEASE);
+}
+
+static inline void id_table_grow(struct id_table *table)
+{
+	for (uint32_t i = table->size; i < 2 * table->size; i++)
+		if (table->entries[i].key)
+			id_table_store(table, 2 * table->size, &table->entries[i]);
+	__atomic_store_n(&table->size, 2 * table->size, __ATOMIC_RELEASE);
+}
+
+static inline void id_table_put(struct id_table *table, uint64_t key, uint32_t id, uint32_t extra)
+{
+	const struct id_entry new = { .key = key, .id = id, .extra = extra };
+	if (table->used >= table->size / 2 && table->size < table->capacity)
+		id_table_grow(table);
+	id_table_store(table, table->size, &new);
 	table->used++;
 }
 

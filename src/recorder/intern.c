@@ -36,9 +36,8 @@ int intern_init(struct intern *intern)
 		  id_table_init(&intern->strings, STRINGS_CAPACITY) &&
 		  id_table_init(&intern->modules, MODULES_CAPACITY);
 	intern->frame_bits = map_zeroed(FRAMES_CAPACITY);
-	intern->stack_bits = map_zeroed(STACKS_CAPACITY);
 	intern->stack_sites = map_zeroed(STACKS_CAPACITY * sizeof *intern->stack_sites);
-	return ok && intern->frame_bits && intern->stack_bits && intern->stack_sites ? 0 : -ENOMEM;
+	return ok && intern->frame_bits && intern->stack_sites ? 0 : -ENOMEM;
 }
 
 static void hold_begin(struct intern_hold *hold)
@@ -123,7 +122,7 @@ uint32_t intern_string(struct session *session, const char *text)
 	memcpy(def->text, text, length);
 	if (!intern_record_end(session))
 		return 0;
-	id_table_put(&intern->strings, key, ++intern->last_string);
+	id_table_put(&intern->strings, key, ++intern->last_string, 0);
 	return intern->last_string;
 }
 
@@ -194,7 +193,7 @@ uint32_t intern_module(struct session *session, const void *address)
 	module_range(def, map, address);
 	if (!intern_record_end(session))
 		return 0;
-	id_table_put(&intern->modules, key, ++intern->last_module);
+	id_table_put(&intern->modules, key, ++intern->last_module, 0);
 	return intern->last_module;
 }
 

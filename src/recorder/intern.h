@@ -19,20 +19,25 @@ struct intern {
 	struct id_table stacks, frames, strings, modules;
 	uint32_t last_string, last_module, last_python_frame, last_native_frame, last_stack, last_thread;
 	uint8_t *frame_bits;   /* by Python frame: PROBE_… of recorder/probe.h */
-	uint8_t *stack_bits;   /* by stack: of all its frames */
 	uint32_t *stack_sites; /* by stack: the program's Python frame that called an optimizer's step */
 	uint64_t devices_known[2 * 64]; /* key of what was last defined of a device */
 	uint16_t info_counts[MEMTRACE_INFO_COUNT];
 	_Alignas(8) char record[INTERN_RECORD_BYTES];
 };
 
+/* The calling thread's stack at a moment. */
+struct interned {
+	uint32_t stack; /* its id; 0 when it cannot be had, which is counted */
+	uint8_t bits;   /* PROBE_… of all its Python frames */
+	bool is_finalizing; /* the Python interpreter is being taken down */
+};
+
 int intern_init(struct intern *); /* 0 or -ENOMEM */
 
-/* The id of the calling thread's stack at this moment: native frames out from the hooked call up to Python's
- * evaluation loop (if `with_native`), and Python frames. The owner is the first module on the native part that is
- * not CUDA's own, without a native part the one that made the call. `frame` is the hooked function's; NULL: Python frames only. 0 when it
- * cannot be had; that is counted. Also whether the Python interpreter is being taken down. */
-uint32_t intern_stack(struct session *, const void *frame, bool with_native, bool *is_finalizing);
+/* Native frames out from the hooked call up to Python's evaluation loop (if `with_native`), and Python frames. The
+ * owner is the first module on the native part that is not CUDA's own, without a native part the one that made the
+ * call. `frame` is the hooked function's; NULL: Python frames only. */
+struct interned intern_stack(struct session *, const void *frame, bool with_native);
 
 /* Defines the calling thread. */
 uint32_t intern_thread(struct session *);

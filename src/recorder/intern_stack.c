@@ -30,7 +30,7 @@ static uint32_t define_python_frame(struct session *session, const struct python
 	def->line = source.line;
 	if (!intern_record_end(session))
 		return 0;
-	id_table_put(&intern->frames, key, ++intern->last_python_frame);
+	id_table_put(&intern->frames, key, ++intern->last_python_frame, 0);
 	intern->frame_bits[intern->last_python_frame] = probe_frame_bits(source.file, source.function);
 	return intern->last_python_frame;
 }
@@ -62,7 +62,7 @@ static uint32_t define_native_frame(struct session *session, uintptr_t address)
 	def->offset = address - base;
 	if (!intern_record_end(session))
 		return 0;
-	id_table_put(&intern->frames, key, ++intern->last_native_frame);
+	id_table_put(&intern->frames, key, ++intern->last_native_frame, 0);
 	return intern->last_native_frame;
 }
 
@@ -114,7 +114,7 @@ static bool define_frames(struct session *session, const struct walked *walked, 
 	return true;
 }
 
-static void note_bits(struct intern *intern, uint32_t stack, const uint32_t *frames, uint32_t count)
+static uint8_t bits_of(struct intern *intern, uint32_t stack, const uint32_t *frames, uint32_t count)
 {
 	uint8_t all = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -123,17 +123,17 @@ static void note_bits(struct intern *intern, uint32_t stack, const uint32_t *fra
 			intern->stack_sites[stack] = frames[i];
 		all |= bits;
 	}
-	intern->stack_bits[stack] = all;
+	return all;
 }
 
-static uint32_t define_stack(struct session *session, const struct walked *walked, uint64_t key)
+static bool define_stack(struct session *session, const struct walked *walked, uint64_t key)
 {
 	struct intern *intern = &session->intern;
 	struct memtrace_def_stack counts = { .owner = 0 };
 	uint32_t ids[PYTHON_FRAMES_MAX + UNWIND_FRAMES_MAX];
 	counts.owner = intern_module(session, owner_address(walked));
 	if (!define_frames(session, walked, &counts, ids))
-		return 0;
+		return false;
 	size_t ids_bytes = (counts.python_count + counts.native_count) * sizeof *ids;
 	struct memtrace_def_stack *def = intern_record_begin(session, MEMTRACE_DEF_STACK, intern->last_stack + 1,
 						      sizeof *def + ids_bytes);
@@ -144,24 +144,26 @@ static uint32_t define_stack(struct session *session, const struct walked *walke
 	def->native_count = counts.native_count;
 	memcpy(def->frames, ids, ids_bytes);
 	if (!intern_record_end(session))
-		return 0;
-	note_bits(intern, ++intern->last_stack, ids, counts.python_count);
-	id_table_put(&intern->stacks, key, intern->last_stack);
-	return intern->last_stack;
+		return false;
+	uint32_t id = ++intern->last_stack;
+	id_table_put(&intern->stacks, key, id, bits_of(intern, id, ids, counts.python_count));
+	return true;
 }
 
-static uint32_t intern_new_stack(struct session *session, const struct walked *walked, uint64_t key)
+/* NULL: it cannot be had. */
+static const struct id_entry *intern_new_stack(struct session *session, const struct walked *walked, uint64_t key)
 {
 	struct intern_hold hold;
 	struct intern *intern = &session->intern;
 	intern_lock(intern, &hold);
-	uint32_t id = id_table_get(&intern->stacks, key);
-	if (!id && !id_table_is_full(&intern->stacks) && !writer_definitions_full(&session->writer))
-		id = define_stack(session, walked, key);
+	const struct id_entry *entry = id_table_find(&intern->stacks, key);
+	if (!entry && !id_table_is_full(&intern->stacks) && !writer_definitions_full(&session->writer) &&
+	    define_stack(session, walked, key))
+		entry = id_table_find(&intern->stacks, key);
 	intern_unlock(intern, &hold);
-	if (!id)
+	if (!entry)
 		__atomic_fetch_add(&session->writer.live->stacks_lost, 1, __ATOMIC_RELAXED);
-	return id;
+	return entry;
 }
 
 static unsigned depth_limit(const struct session *session, unsigned most)
@@ -190,18 +192,18 @@ static uint64_t walk(struct session *session, struct walked *walked, const void 
 	return id_mix(key, walked->native_end.key) | 1;
 }
 
-uint32_t intern_stack(struct session *session, const void *frame, bool with_native, bool *is_finalizing)
+struct interned intern_stack(struct session *session, const void *frame, bool with_native)
 {
 	struct thread_self *self = &thread_self;
 	struct walked walked; /* 3.6 KiB, not initialised: only what the walk fills is read */
 	uint64_t key = walk(session, &walked, frame, with_native);
-	*is_finalizing = walked.python_end.is_finalizing;
-	if (self->stack_key == key)
-		return self->stack_id;
-	uint32_t id = id_table_get(&session->intern.stacks, key);
-	if (!id)
-		id = intern_new_stack(session, &walked, key);
-	self->stack_key = id ? key : 0;
-	self->stack_id = id;
-	return id;
+	if (self->stack_key != key) {
+		const struct id_entry *entry = id_table_find(&session->intern.stacks, key);
+		if (!entry)
+			entry = intern_new_stack(session, &walked, key);
+		self->stack_key = entry ? key : 0;
+		self->stack_id = entry ? entry->id : 0;
+		self->stack_bits = entry ? (uint8_t)entry->extra : 0;
+	}
+	return (struct interned){ self->stack_id, self->stack_bits, walked.python_end.is_finalizing };
 }

@@ -38,17 +38,16 @@ static inline uint64_t *probe_copy_slot(uint64_t address)
 void probe_arm(void);    /* all threads */
 void probe_disarm(void); /* the calling one */
 
-/* For every block taken back: outside of a step it ends the last one. */
-static inline void probe_note_free(const struct session *session, uint32_t stack)
+/* For every block taken back, with the bits of its stack: outside of a step it ends the last one. */
+static inline void probe_note_free(uint8_t bits)
 {
-	if (probe_is_armed() && !(session->intern.stack_bits[stack] & PROBE_OPTIMIZER) && !thread_self.is_engine)
+	if (probe_is_armed() && !(bits & PROBE_OPTIMIZER) && !thread_self.is_engine)
 		thread_self.probe_site = 0; /* the next step may have the same caller */
 }
 
 /* For every block handed out: its stack arms or disarms. */
-static inline void probe_note_block(const struct session *session, uint32_t stack, uint64_t address)
+static inline void probe_note_block(uint8_t bits, uint64_t address)
 {
-	uint8_t bits = session->intern.stack_bits[stack];
 	uint64_t *copied = probe_copy_slot(address);
 	if (__atomic_load_n(copied, __ATOMIC_RELAXED) == address)
 		__atomic_store_n(copied, 0, __ATOMIC_RELAXED);

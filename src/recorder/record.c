@@ -122,12 +122,12 @@ static inline bool wants_native(const struct session *session, const struct reco
 
 static bool has_blocks; /* an event of PyTorch's allocator was recorded */
 
-static inline void note_block(const struct session *session, const struct record *record, uint32_t stack)
+static inline void note_block(const struct record *record, uint8_t bits)
 {
 	if (record->what == MEMTRACE_BLOCK_FREE) {
-		probe_note_free(session, stack);
+		probe_note_free(bits);
 	} else if (record->what == MEMTRACE_BLOCK_ALLOC) {
-		probe_note_block(session, stack, record->address);
+		probe_note_block(bits, record->address);
 		if (!has_blocks)
 			__atomic_store_n(&has_blocks, true, __ATOMIC_RELAXED);
 	}
@@ -135,11 +135,11 @@ static inline void note_block(const struct session *session, const struct record
 
 static inline void prepare(struct session *session, const struct record *record, struct prepared *prepared)
 {
-	bool is_finalizing;
 	prepared->thread = thread_id(session);
-	prepared->stack = intern_stack(session, record->frame, wants_native(session, record), &is_finalizing);
-	note_block(session, record, prepared->stack);
-	if (is_finalizing)
+	struct interned found = intern_stack(session, record->frame, wants_native(session, record));
+	prepared->stack = found.stack;
+	note_block(record, found.bits);
+	if (found.is_finalizing)
 		prepared->flags |= MEMTRACE_AT_EXIT;
 	prepared->time_ns = session_moment(session);
 }
@@ -235,13 +235,12 @@ uint8_t record_look(uint32_t *site)
 {
 	int saved = errno;
 	uint8_t bits = 0;
-	bool is_finalizing;
 	struct session *session = session_current();
 	if (session && enter()) {
 		thread_id(session);
-		uint32_t stack = intern_stack(session, NULL, false, &is_finalizing);
-		bits = session->intern.stack_bits[stack];
-		*site = session->intern.stack_sites[stack];
+		struct interned found = intern_stack(session, NULL, false);
+		bits = found.bits;
+		*site = session->intern.stack_sites[found.stack];
 		leave();
 	}
 	errno = saved;

@@ -29,6 +29,7 @@ struct thread_self {
 	uint32_t probe_seen;  /* the backward after which this thread was seen in a module: recorder/probe.h */
 	uint32_t probe_site;  /* the caller of the step that was told last, 0 none */
 	uint16_t probe_looks; /* launches looked at since */
+	uint8_t stack_bits;   /* of the stack above */
 	uint8_t is_engine;    /* one of autograd's, by its name; known once there is an id */
 	uint8_t device_known; /* the ordinal below was set by a call we saw */
 	uint8_t device;

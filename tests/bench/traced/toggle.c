@@ -2,8 +2,9 @@
  * PyTorch, as the variable toggle_on says. So one process can be timed with and without memtrace in
  * turn, its allocator being in the same state. Counts block events, and times every 16th inside
  * memtrace: from here until memtrace forwards it to the next library, which is this file again,
- * compiled with -DBEHIND. One that took very long was interrupted and is left out. Tail calls keep
- * the caller's address, from which memtrace tells the owner. */
+ * compiled with -DBEHIND. What one reading of the counter takes is measured beside each, since it is
+ * a part of what lies between two. One that took very long was interrupted and is left out. Tail
+ * calls keep the caller's address, from which memtrace tells the owner. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,7 +60,7 @@ static void *find(struct way *way, const char *library, const char *symbol)
 #define EVENT() count_event()
 
 uint64_t toggle_on, toggle_events, toggle_timed, toggle_ticks; /* ticks of the time stamp counter */
-static __thread uint64_t started __attribute__((tls_model("initial-exec")));
+static __thread uint64_t started, reading __attribute__((tls_model("initial-exec")));
 
 uint64_t toggle_now(void)
 {
@@ -69,8 +70,11 @@ uint64_t toggle_now(void)
 static void count_event(void)
 {
 	uint64_t number = __atomic_fetch_add(&toggle_events, 1, __ATOMIC_RELAXED);
-	if (toggle_on && number % TIMED_EVERY == 0)
+	if (toggle_on && number % TIMED_EVERY == 0) {
+		uint64_t before = toggle_now();
 		started = toggle_now();
+		reading = started - before;
+	}
 }
 
 void toggle_arrived(void)
@@ -79,10 +83,10 @@ void toggle_arrived(void)
 	if (!started)
 		return;
 	started = 0;
-	if (ticks > INTERRUPTED_TICKS)
+	if (ticks > INTERRUPTED_TICKS || reading > ticks)
 		return;
 	__atomic_fetch_add(&toggle_timed, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&toggle_ticks, ticks, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&toggle_ticks, ticks - reading, __ATOMIC_RELAXED);
 }
 
 static void *find(struct way *way, const char *library, const char *symbol)
