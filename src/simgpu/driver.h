@@ -274,10 +274,31 @@ void work_wait(CUstream stream, const struct work_mark *mark);
 void work_finish(const struct work_mark *mark);
 void work_finish_stream(CUstream stream);
 
+/* ---- driver_gate.c: work that is over when other ranks have done theirs ---- */
+
+struct gate_set {
+	uint64_t *gates;
+	size_t count, room;
+};
+
+/* With lock. */
+void gates_add(struct gate_set *set, const struct gate_set *more);
+void gates_copy(struct gate_set *set, const struct gate_set *from);
+void gates_release(struct gate_set *set);
+/* Without lock.  The host waits for all of them, LAUNCH_FAILED if that is in vain; or it asks:
+ * NOT_READY. */
+CUresult gates_wait(struct gate_set *set);
+CUresult gates_ask(struct gate_set *set);
+/* Without lock, before contents are read or written: what is under way with them comes first. */
+void gates_settle(CUdeviceptr address, size_t bytes);
+/* Without lock.  The table behind SIM_GATE_ID (sim_gate.h), NULL for any other id. */
+const void *gates_export(const CUuuid *id);
+
 /* ---- driver_stream.c ---- */
 
 struct CUstream_st {
 	struct work work;
+	struct gate_set gates; /* that its work so far stands behind */
 	struct capture *capture;
 	int device;
 	int priority;
@@ -290,6 +311,7 @@ struct CUevent_st {
 	struct capture *capture;
 	int device;
 	struct work_mark mark;
+	struct gate_set gates;
 	unsigned long long recorded_ns;
 };
 
@@ -300,6 +322,8 @@ CUresult stream_create(CUstream *handle, int device, unsigned flags, int priorit
 CUstream stream_of_id(unsigned long long id);
 /* With lock.  The host has waited for all work of a device. */
 void streams_finish(int device);
+/* Without lock.  The gates of all its streams: gates_wait() on them. */
+CUresult streams_wait(int device);
 /* Detach every stream from a capture that ended. */
 void streams_leave_capture(struct capture *capture);
 
@@ -352,6 +376,8 @@ void watch_note_pool_destroyed(CUmemoryPool pool);
 void watch_note_pool_trimmed(CUmemoryPool pool, size_t keep_bytes);
 /* Without lock.  The table behind SIM_WATCH_ID (sim_watch.h), NULL for any other id. */
 const void *watch_export(const CUuuid *id);
+/* Without lock.  Device memory reads as zeros again. */
+void watch_forget(uint64_t address, size_t bytes);
 
 /* ---- driver_injection.c ---- */
 

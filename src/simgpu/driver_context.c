@@ -342,6 +342,8 @@ static CUresult synchronize(int device)
 {
 	CUresult result = capture_check_unsafe();
 
+	if (result == CUDA_SUCCESS)
+		result = streams_wait(device);
 	if (result != CUDA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&driver_lock);

@@ -24,6 +24,8 @@ static CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 
 	if (bytes == 0)
 		return CUDA_SUCCESS;
+	gates_settle(to, bytes);
+	gates_settle(from, bytes);
 	pthread_mutex_lock(&driver_lock);
 	char *to_contents = space_contents(to, bytes, &to_device);
 	char *from_contents = space_contents(from, bytes, &from_device);
@@ -39,6 +41,8 @@ static CUresult begin_now(void)
 {
 	CUresult result = capture_check_unsafe();
 
+	if (result == CUDA_SUCCESS)
+		result = gates_wait(&stream_resolve(NULL)->gates);
 	if (result != CUDA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&driver_lock);
@@ -161,6 +165,7 @@ static CUresult fill(CUdeviceptr address, const void *element, size_t element_by
 
 	if (count == 0)
 		return CUDA_SUCCESS;
+	gates_settle(address, count * element_bytes);
 	pthread_mutex_lock(&driver_lock);
 	char *contents = space_contents(address, count * element_bytes, &is_device);
 	pthread_mutex_unlock(&driver_lock);

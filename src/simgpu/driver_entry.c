@@ -4,7 +4,7 @@
  * (cuFoo, cuFoo_v2, ...); asked for cuFoo, we give the newest that the asked version knows, and for
  * a caller with a default stream per thread its _ptsz or _ptds twin where there is one.
  *
- * cuGetExportTable knows the id of the simulated CUPTI alone and answers "not found" to all others:
+ * cuGetExportTable knows the ids of our own CUPTI and NCCL alone and answers "not found" to all others:
  * the genuine runtime uses it to check that its driver is genuine, and that check is never forged.
  */
 #include <stdio.h>
@@ -102,6 +102,8 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	const void *found = watch_export(id);
 
+	if (found == NULL)
+		found = gates_export(id);
 	if (table != NULL)
 		*table = found;
 	return found != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;

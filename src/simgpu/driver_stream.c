@@ -49,6 +49,22 @@ void streams_finish(int device)
 	work_finish_stream(&default_streams[device]);
 }
 
+CUresult streams_wait(int device)
+{
+	struct gate_set all = {0};
+
+	pthread_mutex_lock(&driver_lock);
+	for (CUstream stream = streams; stream != NULL; stream = stream->next) {
+		if (stream->device == device)
+			gates_add(&all, &stream->gates);
+	}
+	gates_add(&all, &default_streams[device].gates);
+	pthread_mutex_unlock(&driver_lock);
+	CUresult result = gates_wait(&all);
+	gates_release(&all);
+	return result;
+}
+
 void streams_leave_capture(struct capture *capture)
 {
 	for (CUstream stream = streams; stream != NULL; stream = stream->next) {
@@ -111,6 +127,8 @@ CUresult cuStreamDestroy(CUstream handle)
 	CUstream stream = stream_unlink(handle);
 	if (stream != NULL)
 		work_finish_stream(stream); /* and forget whom it waits for */
+	if (stream != NULL)
+		gates_release(&stream->gates);
 	pthread_mutex_unlock(&driver_lock);
 	free(stream);
 	return stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -125,13 +143,15 @@ CUresult cuStreamQuery(CUstream stream)
 	pthread_mutex_lock(&driver_lock);
 	bool is_over = work_is_over(stream_resolve(stream));
 	pthread_mutex_unlock(&driver_lock);
-	return is_over ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	return is_over ? gates_ask(&stream_resolve(stream)->gates) : CUDA_ERROR_NOT_READY;
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
 	CUresult result = capture_check_wait(stream);
 
+	if (result == CUDA_SUCCESS)
+		result = gates_wait(&stream_resolve(stream)->gates);
 	if (result != CUDA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&driver_lock);
@@ -253,6 +273,7 @@ CUresult cuEventDestroy(CUevent event)
 {
 	if (event == NULL)
 		return CUDA_ERROR_INVALID_HANDLE;
+	gates_release(&event->gates);
 	free(event);
 	return CUDA_SUCCESS;
 }
@@ -264,6 +285,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
 	pthread_mutex_lock(&driver_lock);
 	event->capture = stream_resolve(stream)->capture;
 	event->mark = work_mark(stream_resolve(stream));
+	gates_copy(&event->gates, &stream_resolve(stream)->gates);
 	pthread_mutex_unlock(&driver_lock);
 	event->recorded_ns = clock_ns();
 	return CUDA_SUCCESS;
@@ -302,13 +324,15 @@ CUresult cuEventQuery(CUevent event)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	return is_done(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	return is_done(event) ? gates_ask(&event->gates) : CUDA_ERROR_NOT_READY;
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
 	CUresult result = check_event(event);
 
+	if (result == CUDA_SUCCESS)
+		result = gates_wait(&event->gates);
 	if (result != CUDA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&driver_lock);
@@ -332,6 +356,12 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 	return CUDA_SUCCESS;
 }
 
+static void wait_on_stream(CUstream stream, const struct CUevent_st *event)
+{
+	work_wait(stream, &event->mark);
+	gates_add(&stream->gates, &event->gates);
+}
+
 /* Waiting for a captured event draws the stream into that capture. */
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
@@ -341,7 +371,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 	if (is_in_capture(event))
 		stream_resolve(stream)->capture = event->capture;
 	else
-		work_wait(stream_resolve(stream), &event->mark);
+		wait_on_stream(stream_resolve(stream), event);
 	pthread_mutex_unlock(&driver_lock);
 	return CUDA_SUCCESS;
 }

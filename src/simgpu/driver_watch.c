@@ -22,7 +22,7 @@ static uint32_t context_id(CUcontext context)
 	return context != NULL ? context->id : 0;
 }
 
-static void forget(uint64_t address, size_t bytes)
+void watch_forget(uint64_t address, size_t bytes)
 {
 	pthread_mutex_lock(&driver_lock);
 	const struct block *block = block_find(address);
@@ -35,6 +35,7 @@ static char *contents_of(uint64_t address, size_t bytes)
 {
 	bool is_device;
 
+	gates_settle(address, bytes);
 	pthread_mutex_lock(&driver_lock);
 	char *contents = space_contents(address, bytes, &is_device);
 	pthread_mutex_unlock(&driver_lock);
@@ -62,7 +63,7 @@ static bool write_contents(uint64_t address, const void *from, size_t bytes)
 const void *watch_export(const CUuuid *id)
 {
 	static const struct sim_watch_table table = {sizeof(table), watch,         context_id,
-						     forget,        read_contents, write_contents};
+						     watch_forget,  read_contents, write_contents};
 	static const char known[16] = SIM_WATCH_ID;
 
 	return id != NULL && memcmp(id->bytes, known, sizeof(known)) == 0 ? &table : NULL;

@@ -1,110 +1,46 @@
 /*
- * The stand-in for NCCL's collectives: what this rank sends stands for what every rank sends.
- *
- * Small contents matter: DDP gathers the number of parameters of all ranks and stops when they
- * differ, so a gather fills every rank's part with our own, and a reduction yields our own operand.
- * Contents larger than the simulated device keeps are not kept here either. Owns the list of a
- * thread's group. Must never wait for another rank.
+ * The stand-in for NCCL's calls that ranks make together: each becomes a work (nccl_work.c), at once
+ * or at the end of the thread's group. Owns that group. A call takes the buffers that NCCL would
+ * connect for it. Must never wait, except for splits.
  */
+#include <stdlib.h>
+
 #include "sim_nccl.h"
-
-static size_t type_bytes(int type)
-{
-	enum {
-		INT32 = 2,
-		UINT32 = 3,
-		INT64 = 4,
-		UINT64 = 5,
-		FLOAT16 = 6,
-		FLOAT32 = 7,
-		FLOAT64 = 8,
-		BFLOAT16 = 9,
-	};
-
-	switch (type) {
-	case INT64:
-	case UINT64:
-	case FLOAT64:
-		return 8;
-	case INT32:
-	case UINT32:
-	case FLOAT32:
-		return 4;
-	case FLOAT16:
-	case BFLOAT16:
-		return 2;
-	default:
-		return 1;
-	}
-}
 
 /* --- groups --- */
 
-enum transfer_kind { BROADCAST, SEND, RECEIVE };
+static __thread struct nccl_work *group, **group_end;
+static __thread struct nccl_split *group_splits[16];
+static __thread int group_depth, split_count;
 
-struct transfer {
-	enum transfer_kind kind;
-	int peer; /* of a broadcast: the root */
-	struct nccl_comm *comm;
-	const void *send;
-	void *receive;
-	size_t bytes;
-	CUstream stream;
-};
-
-/* More transfers than this in one group are accepted and their contents dropped. */
-#define GROUP_LIMIT 256
-
-static __thread struct transfer group[GROUP_LIMIT];
-static __thread int group_count;
-static __thread int group_depth;
-
-static void group_add(struct transfer transfer)
+static int add(struct nccl_work *work)
 {
-	if (group_depth > 0 && group_count < GROUP_LIMIT)
-		group[group_count++] = transfer;
+	if (group_depth == 0)
+		return nccl_work_submit(work, NULL);
+	if (group == NULL)
+		group_end = &group;
+	*group_end = work;
+	group_end = &work->next;
+	return NCCL_SUCCESS;
 }
 
-static int is_own_broadcast(const struct transfer *transfer)
+bool nccl_group_add_split(struct nccl_split *split)
 {
-	return transfer->kind == BROADCAST && transfer->peer == transfer->comm->rank;
+	if (group_depth == 0 || split_count == 16)
+		return false;
+	group_splits[split_count++] = split;
+	return true;
 }
 
-/*
- * Whose contents stand in for what another rank sends: for its broadcast the one that we are root
- * of (PyTorch gathers a list by one broadcast a root), for a receive what we send to the same peer.
- */
-static int stands_in(const struct transfer *from, const struct transfer *to)
-{
-	if (from->bytes != to->bytes)
-		return 0;
-	if (to->kind == BROADCAST)
-		return is_own_broadcast(from);
-	return from->kind == SEND && from->peer == to->peer && from->comm == to->comm;
-}
-
-static const struct transfer *find_source(const struct transfer *to)
-{
-	if (to->kind == SEND || is_own_broadcast(to))
-		return NULL;
-	for (int i = 0; i < group_count; i++) {
-		if (stands_in(&group[i], to))
-			return &group[i];
-	}
-	return NULL;
-}
-
-static int fill_group(void)
+static int finish_splits(void)
 {
 	int result = NCCL_SUCCESS;
 
-	for (int i = 0; i < group_count && result == NCCL_SUCCESS; i++) {
-		const struct transfer *to = &group[i];
-		const struct transfer *from = find_source(to);
-
-		if (from)
-			result = nccl_copy(to->receive, from->send, to->bytes, to->stream);
+	for (int i = 0; i < split_count; i++) {
+		int each = nccl_split_finish(group_splits[i]);
+		result = result ? result : each;
 	}
+	split_count = 0;
 	return result;
 }
 
@@ -116,111 +52,221 @@ SIM_API(int, ncclGroupStart, void)
 
 SIM_API(int, ncclGroupEnd, void)
 {
-	int result;
+	struct nccl_work *list = group;
 
 	if (group_depth == 0)
 		return NCCL_INVALID_USAGE;
 	if (--group_depth > 0)
 		return NCCL_SUCCESS;
-	result = fill_group();
-	group_count = 0;
+	group = NULL;
+	if (list != NULL)
+		nccl_work_submit(list, NULL);
+	return finish_splits();
+}
+
+/* --- one call --- */
+
+static bool has_root(int kind)
+{
+	return kind == NCCL_REDUCE || kind == NCCL_BROADCAST || kind == NCCL_GATHER ||
+	       kind == NCCL_SCATTER;
+}
+
+static bool is_between_two(int kind)
+{
+	return kind == NCCL_SEND || kind == NCCL_RECEIVE;
+}
+
+static int check(const struct nccl_comm *comm, const struct nccl_message *message)
+{
+	int result = nccl_comm_check(comm);
+
+	if (result != NCCL_SUCCESS)
+		return result;
+	bool has_peer = has_root(message->kind) || is_between_two(message->kind);
+	if (has_peer && (message->peer < 0 || message->peer >= comm->rank_count))
+		return NCCL_INVALID_ARGUMENT;
+	return nccl_type_bytes(message->type) > 0 ? NCCL_SUCCESS : NCCL_INVALID_ARGUMENT;
+}
+
+static int take_buffers(struct nccl_comm *comm, const struct nccl_message *message)
+{
+	int result = NCCL_SUCCESS;
+
+	if (is_between_two(message->kind))
+		return nccl_take_peer_buffers(comm, message->peer);
+	if (message->kind != NCCL_ALL_TO_ALL)
+		return nccl_take_collective_buffers(comm);
+	for (int i = 0; i < comm->rank_count && result == NCCL_SUCCESS; i++)
+		result = nccl_take_peer_buffers(comm, i);
 	return result;
 }
 
-/* --- reductions: the operand of this rank --- */
+/* How many times `count` a rank sends and receives. */
+static void sizes(const struct nccl_comm *comm, const struct nccl_message *message, size_t *send,
+		  size_t *receive)
+{
+	size_t all = (size_t)comm->rank_count;
+	bool is_root = message->peer == comm->rank;
+
+	*send = *receive = 1;
+	switch (message->kind) {
+	case NCCL_REDUCE:
+		*receive = is_root;
+		break;
+	case NCCL_BROADCAST:
+		*send = is_root;
+		break;
+	case NCCL_ALL_GATHER:
+		*receive = all;
+		break;
+	case NCCL_REDUCE_SCATTER:
+		*send = all;
+		break;
+	case NCCL_GATHER:
+		*receive = is_root ? all : 0;
+		break;
+	case NCCL_SCATTER:
+		*send = is_root ? all : 0;
+		break;
+	case NCCL_ALL_TO_ALL:
+		*send = *receive = all;
+		break;
+	case NCCL_SEND:
+		*receive = 0;
+		break;
+	case NCCL_RECEIVE:
+		*send = 0;
+		break;
+	}
+}
+
+struct buffers {
+	const void *send;
+	void *receive;
+};
+
+static int call(struct nccl_comm *comm, struct nccl_message message, struct buffers buffers,
+		CUstream stream)
+{
+	int result = check(comm, &message);
+	size_t send, receive, bytes;
+	struct nccl_work *work;
+
+	if (result == NCCL_SUCCESS)
+		result = take_buffers(comm, &message);
+	if (result != NCCL_SUCCESS)
+		return result;
+	work = calloc(1, sizeof(*work));
+	if (!work)
+		return NCCL_SYSTEM_ERROR;
+	sizes(comm, &message, &send, &receive);
+	bytes = message.count * nccl_type_bytes(message.type);
+	*work = (struct nccl_work){.comm = comm,
+				   .message = message,
+				   .send = buffers.send,
+				   .receive = buffers.receive,
+				   .send_bytes = send * bytes,
+				   .receive_bytes = receive * bytes,
+				   .stream = stream,
+				   .factor = 1};
+	int user = message.operation - NCCL_FIRST_USER_OPERATION;
+	if (user >= 0) {
+		work->message.operation = NCCL_SUM;
+		work->factor = comm->factors[user % NCCL_USER_OPERATIONS];
+	}
+	return add(work);
+}
+
+/* --- reductions --- */
 
 SIM_API(int, ncclAllReduce, const void *send, void *receive, size_t count, int type, int operation,
 	struct nccl_comm *comm, CUstream stream)
 {
-	int result = nccl_take_channel_buffers(comm);
-
-	return result ? result : nccl_copy(receive, send, count * type_bytes(type), stream);
+	return call(comm, (struct nccl_message){NCCL_ALL_REDUCE, type, operation, 0, count, 0},
+		    (struct buffers){send, receive}, stream);
 }
 
 SIM_API(int, ncclReduce, const void *send, void *receive, size_t count, int type, int operation,
 	int root, struct nccl_comm *comm, CUstream stream)
 {
-	int result = nccl_take_channel_buffers(comm);
-
-	if (result || comm->rank != root)
-		return result;
-	return nccl_copy(receive, send, count * type_bytes(type), stream);
+	return call(comm, (struct nccl_message){NCCL_REDUCE, type, operation, root, count, 0},
+		    (struct buffers){send, receive}, stream);
 }
 
 SIM_API(int, ncclReduceScatter, const void *send, void *receive, size_t count, int type,
 	int operation, struct nccl_comm *comm, CUstream stream)
 {
-	int result = nccl_take_channel_buffers(comm);
-	size_t bytes = count * type_bytes(type);
-	const char *ours = (const char *)send + (size_t)comm->rank * bytes;
-
-	return result ? result : nccl_copy(receive, ours, bytes, stream);
+	return call(comm, (struct nccl_message){NCCL_REDUCE_SCATTER, type, operation, 0, count, 0},
+		    (struct buffers){send, receive}, stream);
 }
 
-/* PyTorch's own operators (premultiplied sums) are a number that nobody looks at again. */
+/* A sum in which each rank first multiplies by a number of its own, of the host or the device. */
 SIM_API(int, ncclRedOpCreatePreMulSum, int *operation, void *scalar, int type, int residence,
 	struct nccl_comm *comm)
 {
-	enum { FIRST_USER_OPERATION = 5 };
+	const struct sim_gate_table *gates = nccl_gates();
+	char contents[8] = {0};
+	int result = nccl_comm_check(comm);
+	int place = 0;
 
-	*operation = FIRST_USER_OPERATION;
+	if (result != NCCL_SUCCESS)
+		return result;
+	if (nccl_type_bytes(type) == 0)
+		return NCCL_INVALID_ARGUMENT;
+	while (place < NCCL_USER_OPERATIONS - 1 && comm->factors[place] != 0)
+		place++;
+	if (gates)
+		gates->read((uintptr_t)scalar, contents, nccl_type_bytes(type));
+	comm->factors[place] = nccl_number(contents, type);
+	*operation = NCCL_FIRST_USER_OPERATION + place;
 	return NCCL_SUCCESS;
 }
 
-SIM_ACCEPT(ncclRedOpDestroy)
+SIM_API(int, ncclRedOpDestroy, int operation, struct nccl_comm *comm)
+{
+	int place = operation - NCCL_FIRST_USER_OPERATION;
+
+	if (comm && place >= 0 && place < NCCL_USER_OPERATIONS)
+		comm->factors[place] = 0;
+	return NCCL_SUCCESS;
+}
 
 /* --- copies --- */
-
-static int fill_all_parts(struct nccl_comm *comm, const void *send, void *receive, size_t bytes,
-			  CUstream stream)
-{
-	int result = NCCL_SUCCESS;
-
-	for (int i = 0; i < comm->rank_count && result == NCCL_SUCCESS; i++)
-		result = nccl_copy((char *)receive + (size_t)i * bytes, send, bytes, stream);
-	return result;
-}
 
 SIM_API(int, ncclAllGather, const void *send, void *receive, size_t count, int type,
 	struct nccl_comm *comm, CUstream stream)
 {
-	int result = nccl_take_channel_buffers(comm);
-
-	return result ? result
-		      : fill_all_parts(comm, send, receive, count * type_bytes(type), stream);
+	return call(comm, (struct nccl_message){NCCL_ALL_GATHER, type, 0, 0, count, 0},
+		    (struct buffers){send, receive}, stream);
 }
 
 SIM_API(int, ncclGather, const void *send, void *receive, size_t count, int type, int root,
 	struct nccl_comm *comm, CUstream stream)
 {
-	int result = nccl_take_channel_buffers(comm);
+	return call(comm, (struct nccl_message){NCCL_GATHER, type, 0, root, count, 0},
+		    (struct buffers){send, receive}, stream);
+}
 
-	if (result || comm->rank != root)
-		return result;
-	return fill_all_parts(comm, send, receive, count * type_bytes(type), stream);
+SIM_API(int, ncclScatter, const void *send, void *receive, size_t count, int type, int root,
+	struct nccl_comm *comm, CUstream stream)
+{
+	return call(comm, (struct nccl_message){NCCL_SCATTER, type, 0, root, count, 0},
+		    (struct buffers){send, receive}, stream);
 }
 
 SIM_API(int, ncclAlltoAll, const void *send, void *receive, size_t count, int type,
 	struct nccl_comm *comm, CUstream stream)
 {
-	int result = nccl_take_channel_buffers(comm);
-	size_t bytes = count * type_bytes(type) * (size_t)comm->rank_count;
-
-	return result ? result : nccl_copy(receive, send, bytes, stream);
+	return call(comm, (struct nccl_message){NCCL_ALL_TO_ALL, type, 0, 0, count, 0},
+		    (struct buffers){send, receive}, stream);
 }
 
 SIM_API(int, ncclBroadcast, const void *send, void *receive, size_t count, int type, int root,
 	struct nccl_comm *comm, CUstream stream)
 {
-	size_t bytes = count * type_bytes(type);
-	int result = nccl_take_channel_buffers(comm);
-
-	if (result)
-		return result;
-	if (group_depth == 0 || root == comm->rank)
-		result = nccl_copy(receive, send, bytes, stream);
-	group_add((struct transfer){BROADCAST, root, comm, send, receive, bytes, stream});
-	return result;
+	return call(comm, (struct nccl_message){NCCL_BROADCAST, type, 0, root, count, 0},
+		    (struct buffers){send, receive}, stream);
 }
 
 SIM_API(int, ncclBcast, void *buffer, size_t count, int type, int root, struct nccl_comm *comm,
@@ -232,15 +278,13 @@ SIM_API(int, ncclBcast, void *buffer, size_t count, int type, int root, struct n
 SIM_API(int, ncclSend, const void *send, size_t count, int type, int peer, struct nccl_comm *comm,
 	CUstream stream)
 {
-	group_add(
-		(struct transfer){SEND, peer, comm, send, NULL, count * type_bytes(type), stream});
-	return nccl_take_channel_buffers(comm);
+	return call(comm, (struct nccl_message){NCCL_SEND, type, 0, peer, count, 0},
+		    (struct buffers){send, NULL}, stream);
 }
 
 SIM_API(int, ncclRecv, void *receive, size_t count, int type, int peer, struct nccl_comm *comm,
 	CUstream stream)
 {
-	group_add((struct transfer){RECEIVE, peer, comm, NULL, receive, count * type_bytes(type),
-				    stream});
-	return nccl_take_channel_buffers(comm);
+	return call(comm, (struct nccl_message){NCCL_RECEIVE, type, 0, peer, count, 0},
+		    (struct buffers){NULL, receive}, stream);
 }

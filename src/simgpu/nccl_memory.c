@@ -1,18 +1,7 @@
 /*
- * Where the stand-in for NCCL gets its device memory, and how much.
- *
- * Owns the table of driver entries. The memory is taken from the driver, so it is visible neither
- * to PyTorch's allocator nor to anyone who watches libcudart.so. Must never call the runtime
- * library.
- *
- *   what        size                          source
- *   init        SIMGPU_NCCL_INIT, 16 MiB      assumption: queues, a proxy buffer
- *   a channel   SIMGPU_NCCL_CHANNEL, 10 MiB   NCCL's default buffers: 4 MiB simple,
- *                                             0.5 LL, 4.7 LL128, rounded to 2 MiB
- *   channels    SIMGPU_NCCL_CHANNELS, 8       assumption; real ones depend on links,
- *                                             and every peer has its own buffers
- *
- * Channels are taken by the first collective of a communicator with more than one rank.
+ * Where the stand-in for NCCL gets its device memory, and what else it asks of the driver. Owns the
+ * table of driver entries. The memory is taken from the driver, so it is visible neither to
+ * PyTorch's allocator nor to anyone who watches libcudart.so. Must never call the runtime library.
  */
 #include "sim_nccl.h"
 
@@ -21,11 +10,14 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define GRANULARITY (2 * SIM_MIB)
 
 #define DRIVER_ENTRIES(X)      \
 	X(cuCtxGetDevice)      \
+	X(cuDeviceGetName)     \
+	X(cuGetExportTable)    \
 	X(cuMemAddressFree)    \
 	X(cuMemAddressReserve) \
 	X(cuMemAlloc)          \
@@ -69,14 +61,37 @@ int nccl_current_device(void)
 	return device;
 }
 
-int nccl_copy(void *to, const void *from, size_t bytes, CUstream stream)
+void nccl_device_name(int device, char *name, int bytes)
 {
-	if (to == from || bytes == 0)
-		return NCCL_SUCCESS;
-	if (!has_driver() ||
-	    driver.cuMemcpyAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream) != CUDA_SUCCESS)
-		return NCCL_UNHANDLED_CUDA_ERROR;
-	return NCCL_SUCCESS;
+	if (!has_driver() || driver.cuDeviceGetName(name, bytes, device) != CUDA_SUCCESS)
+		name[0] = '\0';
+}
+
+void nccl_note_work(CUstream stream)
+{
+	if (has_driver())
+		driver.cuMemcpyAsync(0, 0, 0, stream);
+}
+
+static const struct sim_gate_table *gates;
+
+static void find_gates(void)
+{
+	static const char known[16] = SIM_GATE_ID;
+	const void *table;
+	CUuuid id;
+
+	memcpy(id.bytes, known, sizeof(known));
+	if (has_driver() && driver.cuGetExportTable(&table, &id) == CUDA_SUCCESS)
+		gates = table;
+}
+
+const struct sim_gate_table *nccl_gates(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_gates);
+	return gates;
 }
 
 /* Reserves addresses for memory->handle and maps it. On failure only the handle remains. */
@@ -149,27 +164,4 @@ void nccl_memory_drop(struct nccl_memory *memory)
 		driver.cuMemFree(memory->address);
 	}
 	free(memory);
-}
-
-int nccl_take_init_buffers(struct nccl_comm *comm)
-{
-	size_t bytes = sim_env_bytes("SIMGPU_NCCL_INIT", 16 * SIM_MIB);
-
-	return bytes ? nccl_memory_take(&comm->memory, comm->device, bytes) : NCCL_SUCCESS;
-}
-
-int nccl_take_channel_buffers(struct nccl_comm *comm)
-{
-	size_t bytes = sim_env_bytes("SIMGPU_NCCL_CHANNEL", 10 * SIM_MIB);
-	long count = sim_env_number("SIMGPU_NCCL_CHANNELS", 8);
-	int result = NCCL_SUCCESS;
-
-	if (comm->has_channels)
-		return NCCL_SUCCESS;
-	comm->has_channels = 1;
-	if (comm->rank_count < 2 || bytes == 0)
-		return NCCL_SUCCESS;
-	for (long i = 0; i < count && result == NCCL_SUCCESS; i++)
-		result = nccl_memory_take(&comm->memory, comm->device, bytes);
-	return result;
 }

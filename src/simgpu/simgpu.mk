@@ -67,7 +67,7 @@ $(eval $(call sim_library,libcudart.so.12,$(SIMGPU_RUNTIME),801,$(SIMGPU_CUDA12)
 # ---- libraries above them; the codes are each library's own "not supported" ----
 SIMGPU_CUDNN := cudnn.c cudnn_backend.c cudnn_conv.c cudnn_desc.c cudnn_plan.c cudnn_rnn.c \
 	cudnn_sizes.c
-SIMGPU_NCCL  := nccl.c nccl_collectives.c nccl_memory.c sim_driver.c
+SIMGPU_NCCL  := $(notdir $(wildcard $(SIMGPU_DIR)/nccl*.c)) sim_driver.c
 $(eval $(call sim_library,libcublas.so.13,cublas.c sim_driver.c,15,-DSIM_CUDA_MAJOR=13 $(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcublas.so.12,cublas.c sim_driver.c,15,-DSIM_CUDA_MAJOR=12 $(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcublasLt.so.13,cublaslt.c,15,-DSIM_CUDA_MAJOR=13))
