@@ -120,6 +120,8 @@ void simulate_add_promise(struct text *out, const struct simulation *simulation)
 	text_printf(out, " %s ", spread);
 	text_add_size(out, card->context_spread_bytes);
 	text_add(out, "; workspaces of cuDNN (convolutions:\n"
-		      "               a few per cent); buffers of NCCL; how much of the card's\n"
-		      "               memory the driver leaves\n");
+		      "               a few per cent); how much of the card's memory the driver leaves\n");
+	if (simulation->device_count > 1)
+		text_add(out, "               buffers of NCCL, by its version and the card's links: measured for\n"
+			      "               8 H100 and for 2 and 4 A100, the rest estimated\n");
 }

@@ -1,8 +1,8 @@
 /*
  * What streams and events stand behind: gates, which the library whose ranks wait for each other
- * opens (sim_gate.h). Owns the one keeper and what a set of gates is. A host that waits for a stream
- * waits for its gates; one that asks waits for a moment, so that "all work is done at once" is as
- * true as the other ranks let it be. Must never wait with driver_lock held.
+ * opens (sim_gate.h). Owns the one keeper and what a set of gates is. A host that waits for a
+ * stream waits for its gates; one that asks waits for a moment, so that "all work is done at once"
+ * is as true as the other ranks let it be. Must never wait with driver_lock held.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -189,8 +189,8 @@ static bool write_contents(uint64_t address, const void *from, size_t bytes)
 
 const void *gates_export(const CUuuid *id)
 {
-	static const struct sim_gate_table table = {sizeof(table), keep,           put,       is_captured,
-						    read_contents, write_contents, watch_forget};
+	static const struct sim_gate_table table = {
+		sizeof(table), keep, put, is_captured, read_contents, write_contents, watch_forget};
 	static const char known[16] = SIM_GATE_ID;
 
 	return id != NULL && memcmp(id->bytes, known, sizeof(known)) == 0 ? &table : NULL;

@@ -1,9 +1,8 @@
 /*
  * The stand-in for libnccl, part one: communicators, registered memory, versions and error texts.
  *
- * Owns the communicators and the memory of ncclMemAlloc. Ranks meet in rooms (nccl_room.c), which are
- * named after the unique id. Nobody waits for another rank to make a communicator, except in a split,
- * whose result depends on all.
+ * Owns the communicators and the memory of ncclMemAlloc. Ranks meet in rooms (nccl_room.c), which
+ * are named after the unique id.
  */
 #include "sim_nccl.h"
 
@@ -16,6 +15,8 @@
 #include <sys/random.h>
 
 #include "sim.h"
+
+#define MEET_MS 100 /* between looks at who is gone */
 
 SIM_API(int, ncclGetVersion, int *version)
 {
@@ -118,8 +119,8 @@ static int given(int value)
 	return value > 0 ? value : 0; /* INT_MIN: it was not set */
 }
 
-static int comm_new(struct nccl_comm **comm, const struct nccl_comm *like, const char *name,
-		    const struct nccl_config *config)
+int nccl_comm_new(struct nccl_comm **comm, const struct nccl_comm *like, const char *name,
+		  const struct nccl_config *config)
 {
 	struct nccl_comm *made;
 	int result = NCCL_SYSTEM_ERROR;
@@ -144,13 +145,56 @@ static int comm_new(struct nccl_comm **comm, const struct nccl_comm *like, const
 	return result;
 }
 
+/* Who is gone, and who waits too long, fails the room. */
+static void check_meeting(const struct nccl_comm *comm, uint64_t began_ns)
+{
+	long waited_s = (long)((nccl_clock_ns() - began_ns) / 1000000000U);
+
+	for (int i = 0; i < comm->rank_count; i++) {
+		if (nccl_room_is_gone(comm->room, i) && !nccl_room_is_complete(comm->room))
+			nccl_room_fail(comm->room, NCCL_REMOTE_ERROR,
+				       "NCCL: rank %d of %d ended before all had come to their "
+				       "communicator",
+				       i, comm->rank_count);
+	}
+	if (waited_s >= nccl_timeout_s())
+		nccl_room_fail(comm->room, NCCL_REMOTE_ERROR,
+			       "NCCL: rank %d of %d waited %ld s for the others to come to their "
+			       "communicator (SIMGPU_NCCL_TIMEOUT)",
+			       comm->rank, comm->rank_count, waited_s);
+}
+
+int nccl_comm_meet(struct nccl_comm *comm)
+{
+	uint64_t began_ns = nccl_clock_ns();
+
+	while (!nccl_room_is_complete(comm->room) && !nccl_room_result(comm->room, NULL)) {
+		uint32_t heard = nccl_room_bell(comm->room);
+		if (!nccl_room_is_complete(comm->room))
+			nccl_room_wait(comm->room, heard, MEET_MS);
+		check_meeting(comm, began_ns);
+	}
+	return nccl_room_result(comm->room, NULL);
+}
+
 static int comm_begin(struct nccl_comm **comm, int rank_count, const struct nccl_unique_id *id,
 		      int rank, const struct nccl_config *config)
 {
 	const struct nccl_comm like = {
 		.rank_count = rank_count, .rank = rank, .device = nccl_current_device()};
 
-	return comm_new(comm, &like, id->text, config);
+	int result = nccl_comm_new(comm, &like, id->text, config);
+
+	if (result != NCCL_SUCCESS || (config && config->is_blocking == 0) ||
+	    nccl_group_add_comm(*comm))
+		return result;
+	result = nccl_comm_meet(*comm);
+	if (result != NCCL_SUCCESS) {
+		nccl_comm_check(*comm);
+		comm_free(*comm);
+		*comm = NULL;
+	}
+	return result;
 }
 
 SIM_API(int, ncclCommInitRank, struct nccl_comm **comm, int rank_count, struct nccl_unique_id id,
@@ -179,111 +223,9 @@ SIM_API(int, ncclCommInitAll, struct nccl_comm **comms, int count, const int *de
 	for (int i = 0; i < count && result == NCCL_SUCCESS; i++) {
 		const struct nccl_comm like = {
 			.rank_count = count, .rank = i, .device = devices ? devices[i] : i};
-		result = comm_new(&comms[i], &like, id.text, NULL);
+		result = nccl_comm_new(&comms[i], &like, id.text, NULL);
 	}
 	return result;
-}
-
-/* --- splits --- */
-
-/* What each rank says: its colour and its key. */
-struct choice {
-	int32_t color, key;
-};
-
-struct nccl_split {
-	struct nccl_split *next;
-	struct nccl_comm *comm, **made;
-	const struct nccl_config *config;
-	uint64_t gate;
-	struct choice own;
-	struct choice choices[];
-};
-
-static struct nccl_split *split_new(struct nccl_comm *comm, struct choice own)
-{
-	struct nccl_split *split =
-		calloc(1, sizeof(*split) + (size_t)comm->rank_count * sizeof(struct choice));
-	struct nccl_work *work = calloc(1, sizeof(*work));
-
-	if (!split || !work) {
-		free(split);
-		free(work);
-		return NULL;
-	}
-	split->comm = comm;
-	split->own = own;
-	*work = (struct nccl_work){
-		.comm = comm,
-		.message = {.kind = NCCL_SPLIT, .type = NCCL_INT64, .count = 1},
-		.send = &split->own,
-		.receive = split->choices,
-		.send_bytes = sizeof(struct choice),
-		.receive_bytes = (size_t)comm->rank_count * sizeof(struct choice),
-		.factor = 1,
-	};
-	nccl_work_submit(work, &split->gate);
-	return split;
-}
-
-/* Ranks of the same colour, by key and then by old rank. */
-static struct nccl_comm place_in(const struct nccl_split *split)
-{
-	struct nccl_comm like = *split->comm;
-	const struct choice *own = &split->own, *each = split->choices;
-
-	like.rank_count = like.rank = 0;
-	for (int i = 0; i < split->comm->rank_count; i++) {
-		if (each[i].color != own->color)
-			continue;
-		like.rank_count++;
-		like.rank += each[i].key < own->key ||
-			     (each[i].key == own->key && i < split->comm->rank);
-	}
-	return like;
-}
-
-static void name_split(const struct nccl_split *split, struct nccl_unique_id *id)
-{
-	uint64_t hash = 0xcbf29ce484222325U;
-
-	snprintf(id->text, sizeof(id->text), "%s/%u/%d", split->comm->name,
-		 split->comm->split_count, split->own.color);
-	for (const char *at = id->text; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * 0x100000001b3U;
-	snprintf(id->text, sizeof(id->text), "nccl-%016llx", (unsigned long long)hash);
-}
-
-int nccl_split_finish(struct nccl_split *split)
-{
-	struct nccl_unique_id id;
-	int result = nccl_work_wait(split->comm, split->gate);
-
-	split->comm->split_count++;
-	if (result == NCCL_SUCCESS && split->own.color >= 0) {
-		const struct nccl_comm like = place_in(split);
-		name_split(split, &id);
-		result = comm_new(split->made, &like, id.text, split->config);
-	}
-	free(split);
-	return result;
-}
-
-SIM_API(int, ncclCommSplit, struct nccl_comm *comm, int color, int key, struct nccl_comm **made,
-	struct nccl_config *config)
-{
-	struct nccl_split *split;
-	int result = nccl_comm_check(comm);
-
-	*made = NULL; /* it stays so for a rank that takes no part */
-	if (result != NCCL_SUCCESS)
-		return result;
-	split = split_new(comm, (struct choice){color, key});
-	if (!split)
-		return NCCL_SYSTEM_ERROR;
-	split->made = made;
-	split->config = config;
-	return nccl_group_add_split(split) ? NCCL_SUCCESS : nccl_split_finish(split);
 }
 
 /* --- ends --- */

@@ -1,7 +1,7 @@
 /*
- * The stand-in for NCCL's calls that ranks make together: each becomes a work (nccl_work.c), at once
- * or at the end of the thread's group. Owns that group. A call takes the buffers that NCCL would
- * connect for it. Must never wait, except for splits.
+ * The stand-in for NCCL's calls that ranks make together: each becomes a work (nccl_work.c), at
+ * once or at the end of the thread's group. Owns that group. A call takes the buffers that NCCL
+ * would connect for it. Must never wait but for communicators that are made.
  */
 #include <stdlib.h>
 
@@ -10,8 +10,12 @@
 /* --- groups --- */
 
 static __thread struct nccl_work *group, **group_end;
-static __thread struct nccl_split *group_splits[16];
-static __thread int group_depth, split_count;
+/* A thread has at most one communicator for each device in a group. */
+#define GROUP_LIMIT 64
+
+static __thread struct nccl_split *group_splits[GROUP_LIMIT];
+static __thread struct nccl_comm *group_comms[GROUP_LIMIT];
+static __thread int group_depth, split_count, comm_count;
 
 static int add(struct nccl_work *work)
 {
@@ -26,10 +30,30 @@ static int add(struct nccl_work *work)
 
 bool nccl_group_add_split(struct nccl_split *split)
 {
-	if (group_depth == 0 || split_count == 16)
+	if (group_depth == 0 || split_count == GROUP_LIMIT)
 		return false;
 	group_splits[split_count++] = split;
 	return true;
+}
+
+bool nccl_group_add_comm(struct nccl_comm *comm)
+{
+	if (group_depth == 0 || comm_count == GROUP_LIMIT)
+		return false;
+	group_comms[comm_count++] = comm;
+	return true;
+}
+
+static int meet_comms(void)
+{
+	int result = NCCL_SUCCESS;
+
+	for (int i = 0; i < comm_count; i++) {
+		int each = nccl_comm_meet(group_comms[i]);
+		result = result ? result : each;
+	}
+	comm_count = 0;
+	return result;
 }
 
 static int finish_splits(void)
@@ -59,9 +83,11 @@ SIM_API(int, ncclGroupEnd, void)
 	if (--group_depth > 0)
 		return NCCL_SUCCESS;
 	group = NULL;
+	int result = meet_comms();
 	if (list != NULL)
 		nccl_work_submit(list, NULL);
-	return finish_splits();
+	int splits_result = finish_splits();
+	return result ? result : splits_result;
 }
 
 /* --- one call --- */

@@ -1,10 +1,11 @@
 /*
- * Where the ranks of a communicator meet: a file of /dev/shm that their processes map, named after the
- * communicator's unique id. Owns the layout of that file, the lanes of messages in it, and how one
- * learns that a rank is gone: each holds a lock on a byte of the file, which ends with its process.
+ * Where the ranks of a communicator meet: a file of /dev/shm that their processes map, named after
+ * the communicator's unique id. Owns the layout of that file, the lanes of messages in it, and how
+ * one learns that a rank is gone: each holds a lock on a byte of the file, which ends with its
+ * process.
  *
- * The file is of mode 0600 and taken only if it is this user's. It is unlinked once all ranks are in
- * it. Pages of it exist where something was said. Must never wait but in nccl_room_wait().
+ * The file is of mode 0600 and taken only if it is this user's. It is unlinked once all ranks are
+ * in it. Pages of it exist where something was said. Must never wait but in nccl_room_wait().
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -64,11 +65,6 @@ static pthread_mutex_t rooms_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct nccl_room *rooms;
 
 /* ---- the layout ---- */
-
-int nccl_lane_of(const struct nccl_room *room, int rank)
-{
-	return rank;
-}
 
 int nccl_lane_between(const struct nccl_room *room, int from, int to)
 {
@@ -169,9 +165,17 @@ static struct nccl_room *room_find(const char *name)
 
 static bool lock_rank(const struct nccl_room *room, int rank)
 {
-	struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
+	struct flock wanted = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
 
 	return room->descriptor < 0 || fcntl(room->descriptor, F_SETLK, &wanted) == 0;
+}
+
+static void ring(struct nccl_room *room)
+{
+	__atomic_add_fetch(&room->file->bell, 1, __ATOMIC_ACQ_REL);
+	if (__atomic_load_n(&room->file->listener_count, __ATOMIC_ACQUIRE) > 0)
+		syscall(SYS_futex, &room->file->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 static void come_in(struct nccl_room *room, int rank)
@@ -186,6 +190,7 @@ static void come_in(struct nccl_room *room, int rank)
 	uint32_t count = __atomic_add_fetch(&room->file->come_count, 1, __ATOMIC_ACQ_REL);
 	if (count == (uint32_t)room->rank_count && room->path[0] != '\0')
 		unlink(room->path);
+	ring(room);
 }
 
 struct nccl_room *nccl_room_enter(const char *name, int rank_count, int rank)
@@ -200,7 +205,7 @@ struct nccl_room *nccl_room_enter(const char *name, int rank_count, int rank)
 	return room;
 }
 
-static bool is_complete(const struct nccl_room *room)
+bool nccl_room_is_complete(const struct nccl_room *room)
 {
 	return __atomic_load_n(&room->file->come_count, __ATOMIC_ACQUIRE) >=
 	       (uint32_t)room->rank_count;
@@ -213,19 +218,12 @@ static void room_release(struct nccl_room *room)
 	while (*link != room)
 		link = &(*link)->next;
 	*link = room->next;
-	if (room->path[0] != '\0' && !is_complete(room))
+	if (room->path[0] != '\0' && !nccl_room_is_complete(room))
 		unlink(room->path);
 	munmap(room->file, room->bytes);
 	if (room->descriptor >= 0)
 		close(room->descriptor);
 	free(room);
-}
-
-static void ring(struct nccl_room *room)
-{
-	__atomic_add_fetch(&room->file->bell, 1, __ATOMIC_ACQ_REL);
-	if (__atomic_load_n(&room->file->listener_count, __ATOMIC_ACQUIRE) > 0)
-		syscall(SYS_futex, &room->file->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 void nccl_room_hold(struct nccl_room *room)
@@ -254,7 +252,7 @@ void nccl_room_leave(struct nccl_room *room, int rank)
 __attribute__((destructor)) static void unlink_rooms(void)
 {
 	for (struct nccl_room *room = rooms; room != NULL; room = room->next) {
-		if (room->path[0] != '\0' && !is_complete(room))
+		if (room->path[0] != '\0' && !nccl_room_is_complete(room))
 			unlink(room->path);
 	}
 }
@@ -397,17 +395,4 @@ void nccl_room_wait(struct nccl_room *room, uint32_t heard, long limit_ms)
 	__atomic_add_fetch(&room->file->listener_count, 1, __ATOMIC_ACQ_REL);
 	syscall(SYS_futex, &room->file->bell, FUTEX_WAIT, heard, &limit, NULL, 0);
 	__atomic_sub_fetch(&room->file->listener_count, 1, __ATOMIC_ACQ_REL);
-}
-
-void nccl_describe(const struct nccl_message *message, char *text, size_t bytes)
-{
-	static const char *const kinds[] = {"all_reduce", "reduce",         "broadcast", "all_gather",
-					    "reduce_scatter", "gather",     "scatter",   "all_to_all",
-					    "split",      "send",           "receive"};
-	static const char *const types[] = {"int8",    "uint8",   "int32",   "uint32",
-					    "int64",   "uint64",  "float16", "float32",
-					    "float64", "bfloat16", "float8", "float8"};
-
-	snprintf(text, bytes, "%s of %llu %s", kinds[message->kind],
-		 (unsigned long long)message->count, types[message->type]);
 }

@@ -8,8 +8,8 @@
  *   a peer to which it sends or from which it receives: peer channels x 12 MiB
  *
  * A channel's connection is 10 MiB where it receives (4 MiB simple, 0.5 LL, 4.7 LL128, in units of
- * 2 MiB) and 2 MiB where it sends: nccl#1685, allocations of 10485760 and 2097152. NCCL_BUFFSIZE and
- * its kin change that. Several machines, and what goes over a network, are not simulated.
+ * 2 MiB) and 2 MiB where it sends: nccl#1685, allocations of 10485760 and 2097152. NCCL_BUFFSIZE
+ * and its kin change that. Several machines, and what goes over a network, are not simulated.
  */
 #include <limits.h>
 #include <stdlib.h>

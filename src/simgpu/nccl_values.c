@@ -146,9 +146,9 @@ static const struct {
 	double (*number)(const void *);
 } types[] = {
 #define ROW(id, name) [id] = {name##_combine, name##_scale, name##_number}
-	ROW(NCCL_INT8, int8),       ROW(NCCL_UINT8, uint8),     ROW(NCCL_INT32, int32),
-	ROW(NCCL_UINT32, uint32),   ROW(NCCL_INT64, int64),     ROW(NCCL_UINT64, uint64),
-	ROW(NCCL_FLOAT16, float16), ROW(NCCL_FLOAT32, float32), ROW(NCCL_FLOAT64, float64),
+	ROW(NCCL_INT8, int8),         ROW(NCCL_UINT8, uint8),     ROW(NCCL_INT32, int32),
+	ROW(NCCL_UINT32, uint32),     ROW(NCCL_INT64, int64),     ROW(NCCL_UINT64, uint64),
+	ROW(NCCL_FLOAT16, float16),   ROW(NCCL_FLOAT32, float32), ROW(NCCL_FLOAT64, float64),
 	ROW(NCCL_BFLOAT16, bfloat16),
 #undef ROW
 };

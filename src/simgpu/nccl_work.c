@@ -1,24 +1,20 @@
 /*
- * What this process has under way with other ranks: a list of works, in the order in which they were
- * asked for. A work reads what it sends as soon as no earlier one still writes to it, says it in the
- * communicator's room, and ends when it has heard all that it needs. Nobody waits when he asks for
+ * What this process has under way with other ranks: a list of works, in the order in which they
+ * were asked for. A work reads what it sends as soon as no earlier one still writes to it, says it,
+ * and ends when it has heard all that it needs (nccl_exchange.c). Nobody waits when he asks for
  * work; the driver waits for gates (sim_gate.h) when the host does.
  *
- * Owns the list, the gates' numbers, and a thread that moves the list on while no other does. Rooms
- * are failed here: for a call that does not match, a rank that is gone, and after SIMGPU_NCCL_TIMEOUT
- * seconds. Must never call the driver's API with the list locked, only its table.
+ * Owns the list, the gates' numbers, and a thread that moves the list on while no other does. Must
+ * never call the driver's API with the list locked, only its table.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "sim.h"
 #include "sim_nccl.h"
 
-#define EAGER_BYTES  (512 * SIM_KIB) /* a send up to this size needs no receiver to end */
-#define TIMEOUT_S    1800
 #define CHECK_MS     100 /* between looks at who is gone */
 #define IDLE_TICK_MS 5   /* of the thread, while something is under way */
 
@@ -27,14 +23,6 @@ static pthread_cond_t has_work = PTHREAD_COND_INITIALIZER;
 static struct nccl_work *works;
 static uint64_t last_gate;
 static unsigned shut_count; /* works in the list; read by the driver */
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
 
 /* ---- what comes before what ---- */
 
@@ -79,119 +67,6 @@ static bool may_write(const struct nccl_work *work)
 	return true;
 }
 
-/* ---- saying ---- */
-
-static bool is_zeros(const char *contents, size_t bytes)
-{
-	return contents[0] == 0 && memcmp(contents, contents + 1, bytes - 1) == 0;
-}
-
-static void read_contents(struct nccl_work *work)
-{
-	const struct sim_gate_table *gates = nccl_gates();
-	struct nccl_message *message = &work->message;
-	size_t bytes = work->send_bytes;
-
-	work->is_read = true;
-	if (gates == NULL || bytes == 0 || bytes > NCCL_CONTENTS_BYTES)
-		return;
-	work->contents = malloc(bytes);
-	if (work->contents == NULL ||
-	    !gates->read((uintptr_t)work->send, work->contents, bytes) ||
-	    is_zeros(work->contents, bytes))
-		return;
-	message->contents_bytes = bytes;
-	if (work->factor != 1)
-		nccl_scale(work->contents, bytes / nccl_type_bytes(message->type), message->type,
-			   work->factor);
-}
-
-static bool say(struct nccl_work *work)
-{
-	if (!work->is_read && may_read(work))
-		read_contents(work);
-	if (!work->is_read || !nccl_room_say(work->comm->room, work->lane, work->number,
-					     &work->message, work->contents))
-		return false;
-	free(work->contents);
-	work->contents = NULL;
-	return true;
-}
-
-/* ---- hearing ---- */
-
-static bool is_between_two(const struct nccl_work *work)
-{
-	return work->message.kind >= NCCL_SEND;
-}
-
-static int lane_of(const struct nccl_work *work, int rank)
-{
-	return is_between_two(work) ? work->lane : nccl_lane_of(work->comm->room, rank);
-}
-
-/* Ranks whose messages it needs: `first` to `end`. */
-static void needed(const struct nccl_work *work, int *first, int *end)
-{
-	*first = is_between_two(work) ? work->message.peer : 0;
-	*end = is_between_two(work) ? *first + 1 : work->comm->rank_count;
-}
-
-static bool is_alike(const struct nccl_work *work, const struct nccl_message *other)
-{
-	const struct nccl_message *own = &work->message;
-
-	if (is_between_two(work)) /* sizes alone must be the same */
-		return own->count * nccl_type_bytes(own->type) ==
-		       other->count * nccl_type_bytes(other->type);
-	return own->kind == other->kind && own->type == other->type &&
-	       own->operation == other->operation && own->peer == other->peer &&
-	       own->count == other->count;
-}
-
-static void complain(const struct nccl_work *work, int rank, const struct nccl_message *other)
-{
-	char own_text[64], other_text[64];
-
-	nccl_describe(&work->message, own_text, sizeof(own_text));
-	nccl_describe(other, other_text, sizeof(other_text));
-	nccl_room_fail(work->comm->room, NCCL_INVALID_USAGE,
-		       "NCCL: call %llu of a communicator of %d is %s on rank %d, but %s on rank %d"
-		       " (or other root or operation)",
-		       (unsigned long long)work->number + 1, work->comm->rank_count, own_text,
-		       work->comm->rank, other_text, rank);
-}
-
-/* All that it needs was said: parts of it. */
-static bool hear(const struct nccl_work *work, const void **parts)
-{
-	struct nccl_room *room = work->comm->room;
-	int first, end;
-
-	needed(work, &first, &end);
-	for (int rank = first; rank < end; rank++) {
-		const struct nccl_message *other = nccl_room_hear(
-			room, lane_of(work, rank), work->number, &parts[rank - first]);
-		if (other == NULL)
-			return false;
-		if (is_alike(work, other))
-			continue;
-		complain(work, rank, other);
-		return false;
-	}
-	return true;
-}
-
-static void take(const struct nccl_work *work)
-{
-	struct nccl_room *room = work->comm->room;
-
-	if (is_between_two(work))
-		nccl_room_take(room, work->lane, work->number + 1);
-	else
-		nccl_room_take_all(room, work->comm->rank, work->number + 1);
-}
-
 /* A receiver takes messages in order, so that one slot stands for all before it. */
 static bool is_next(const struct nccl_work *work)
 {
@@ -199,25 +74,6 @@ static bool is_next(const struct nccl_work *work)
 		if (earlier->comm == work->comm && earlier->lane == work->lane)
 			return false;
 	}
-	return true;
-}
-
-static bool end_send(const struct nccl_work *work)
-{
-	return work->send_bytes <= EAGER_BYTES ||
-	       nccl_room_is_taken(work->comm->room, work->lane, work->number + 1);
-}
-
-static bool end(const struct nccl_work *work)
-{
-	const void *parts[work->comm->rank_count];
-
-	if (work->message.kind == NCCL_SEND)
-		return end_send(work);
-	if (!is_next(work) || !may_write(work) || !hear(work, parts))
-		return false;
-	nccl_deliver(work, parts);
-	take(work);
 	return true;
 }
 
@@ -238,6 +94,11 @@ static void unlink_work(struct nccl_work **link)
 	work_free(work);
 }
 
+static bool may_end(const struct nccl_work *work)
+{
+	return work->message.kind == NCCL_SEND || (is_next(work) && may_write(work));
+}
+
 /* What has failed stays in the list, for those who ask. True: it is done and gone. */
 static bool move(struct nccl_work **link)
 {
@@ -245,9 +106,11 @@ static bool move(struct nccl_work **link)
 
 	if (has_failed(work))
 		return false;
+	if (!work->is_read && may_read(work))
+		nccl_read(work);
 	if (!work->is_said)
-		work->is_said = work->message.kind == NCCL_RECEIVE || say(work);
-	if (!work->is_said || !end(work))
+		work->is_said = nccl_say(work);
+	if (!work->is_said || !may_end(work) || !nccl_end(work))
 		return false;
 	unlink_work(link);
 	return true;
@@ -288,62 +151,17 @@ static struct nccl_work *first_with(uint64_t address, size_t bytes)
 	return work;
 }
 
-/* ---- those who do not come; locked ---- */
-
-static bool has_said(const struct nccl_work *work, int rank)
-{
-	const void *contents;
-	struct nccl_room *room = work->comm->room;
-
-	if (work->message.kind == NCCL_SEND)
-		return nccl_room_is_taken(room, work->lane, work->number + 1);
-	return nccl_room_hear(room, lane_of(work, rank), work->number, &contents) != NULL;
-}
-
-static void fail_for(const struct nccl_work *work, int rank, bool is_gone, long waited_s)
-{
-	char text[64];
-	const char *format = is_gone ? "NCCL: rank %d of %d is gone and never came to call %llu, %s, in "
-				       "which rank %d waits for it" :
-				       "NCCL: rank %d of %d did not come to call %llu, %s, in which rank %d "
-				       "waited for it %ld s (SIMGPU_NCCL_TIMEOUT)";
-
-	nccl_describe(&work->message, text, sizeof(text));
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	nccl_room_fail(work->comm->room, NCCL_REMOTE_ERROR, format, rank, work->comm->rank_count,
-		       (unsigned long long)work->number + 1, text, work->comm->rank, waited_s);
-#pragma GCC diagnostic pop
-}
-
-static void check(const struct nccl_work *work)
-{
-	long waited_s = (long)((clock_ns() - work->began_ns) / 1000000000U);
-	bool is_late = waited_s >= sim_env_number("SIMGPU_NCCL_TIMEOUT", TIMEOUT_S);
-	int first, end;
-
-	needed(work, &first, &end);
-	for (int rank = first; rank < end; rank++) {
-		/* looked at in this order: who says his last word and goes is not missed */
-		bool is_gone = nccl_room_is_gone(work->comm->room, rank);
-		if ((is_gone || is_late) && !has_said(work, rank)) {
-			fail_for(work, rank, is_gone, waited_s);
-			return;
-		}
-	}
-}
-
 static void check_all(void)
 {
 	static uint64_t checked_ns;
-	uint64_t now_ns = clock_ns();
+	uint64_t now_ns = nccl_clock_ns();
 
 	if (now_ns - checked_ns < CHECK_MS * 1000000U)
 		return;
 	checked_ns = now_ns;
 	for (const struct nccl_work *work = works; work != NULL; work = work->next) {
 		if (!has_failed(work))
-			check(work);
+			nccl_check(work);
 	}
 }
 
@@ -379,12 +197,12 @@ static bool has_patience(const struct nccl_work *work, uint64_t began_ns, long p
 {
 	if (patience_ms < 0)
 		return true;
-	return !work->is_hurried && clock_ns() - began_ns < (uint64_t)patience_ms * 1000000U;
+	return !work->is_hurried && nccl_clock_ns() - began_ns < (uint64_t)patience_ms * 1000000U;
 }
 
 static enum sim_gate_state wait_gate(uint64_t gate, long patience_ms)
 {
-	uint64_t began_ns = clock_ns();
+	uint64_t began_ns = nccl_clock_ns();
 	struct nccl_work *work;
 
 	pthread_mutex_lock(&lock);
@@ -451,7 +269,7 @@ static void number(struct nccl_work *work)
 	int peer = work->message.peer;
 
 	work->is_read = work->message.kind == NCCL_RECEIVE;
-	work->began_ns = clock_ns();
+	work->began_ns = nccl_clock_ns();
 	switch (work->message.kind) {
 	case NCCL_SEND:
 		work->lane = nccl_lane_between(comm->room, comm->rank, peer);
@@ -462,7 +280,7 @@ static void number(struct nccl_work *work)
 		work->number = comm->received_count[peer]++;
 		break;
 	default:
-		work->lane = nccl_lane_of(comm->room, comm->rank);
+		work->lane = comm->rank;
 		work->number = comm->call_count++;
 		break;
 	}

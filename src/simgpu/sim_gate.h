@@ -1,8 +1,8 @@
 /*
  * Work on a stream that is over only when other ranks have done theirs: what the stand-in for NCCL
  * and the stand-in driver ask of each other. A gate is a number. The driver knows which streams and
- * events stand behind which gates, so that a host that waits for them waits for the other ranks; the
- * library knows whether a gate is open. They meet through cuGetExportTable, as in sim_watch.h.
+ * events stand behind which gates, so that a host that waits for them waits for the other ranks;
+ * the library knows whether a gate is open. They meet through cuGetExportTable, as in sim_watch.h.
  */
 #ifndef SIM_GATE_H
 #define SIM_GATE_H

@@ -45,7 +45,7 @@ enum nccl_operation {
 	NCCL_FIRST_USER_OPERATION = 5,
 };
 
-/* What ranks do together. The names in nccl_room.c are in this order. */
+/* What ranks do together. The names in nccl_exchange.c are in this order. */
 enum nccl_kind {
 	NCCL_ALL_REDUCE,
 	NCCL_REDUCE,
@@ -97,10 +97,12 @@ void nccl_note_work(CUstream stream);
 /* The driver's side of gates and contents; NULL without a driver. */
 const struct sim_gate_table *nccl_gates(void);
 
-/* ---- nccl_room.c: where the ranks of a communicator meet, in memory that their processes share ---- */
+/* ---- nccl_room.c: where the ranks of a communicator meet, in memory that their processes share
+ * ---- */
 
-#define NCCL_CONTENTS_BYTES ((size_t)1 << 20) /* larger ones are not carried: they read as zeros */
-#define NCCL_SLOTS          8                 /* that a rank can be ahead of the others */
+#define NCCL_CONTENTS_BYTES ((size_t)1 << 20) /* larger ones are not carried: they read as zeros \
+					       */
+#define NCCL_SLOTS 8                          /* that a rank can be ahead of the others */
 
 /* What a rank has to say in one call. All of it but contents_bytes is the same on all ranks. */
 struct nccl_message {
@@ -119,8 +121,10 @@ void nccl_room_leave(struct nccl_room *room, int rank);
 void nccl_room_hold(struct nccl_room *room);
 void nccl_room_drop(struct nccl_room *room);
 
-/* Lanes: of a rank, for what all do together; and from one rank to another. */
-int nccl_lane_of(const struct nccl_room *room, int rank);
+/* All ranks have come. */
+bool nccl_room_is_complete(const struct nccl_room *room);
+
+/* Lanes: of a rank, for what all do together, its number; and from one rank to another. */
 int nccl_lane_between(const struct nccl_room *room, int from, int to);
 
 /* Says a rank's message `number` on a lane. False: there is no room for it yet. */
@@ -149,9 +153,6 @@ uint32_t nccl_room_bell(struct nccl_room *room);
 /* Until it is no longer `heard`, at most so long. */
 void nccl_room_wait(struct nccl_room *room, uint32_t heard, long limit_ms);
 
-/* "all_reduce of 4 float32" */
-void nccl_describe(const struct nccl_message *message, char *text, size_t bytes);
-
 /* ---- nccl_work.c: what this process has under way ---- */
 
 struct nccl_comm;
@@ -171,6 +172,19 @@ struct nccl_work {
 	bool is_read, is_said, is_hurried;
 	void *contents;
 };
+
+/* ---- nccl_exchange.c: one of them ---- */
+
+uint64_t nccl_clock_ns(void);
+long nccl_timeout_s(void);
+void nccl_read(struct nccl_work *work); /* what it sends, now */
+bool nccl_say(struct nccl_work *work);  /* false: there is no room for it yet */
+/* Whether it is done; then its results are in their place. */
+bool nccl_end(const struct nccl_work *work);
+/* Fails the room if somebody will never come. */
+void nccl_check(const struct nccl_work *work);
+
+/* ---- nccl_work.c ---- */
 
 /* Puts a list of them under way, in order, behind one gate. Takes them over. *gate may be NULL. */
 int nccl_work_submit(struct nccl_work *list, uint64_t *gate);
@@ -214,14 +228,24 @@ struct nccl_comm {
 /* NCCL_INVALID_ARGUMENT for none, else what its room's result is. */
 int nccl_comm_check(const struct nccl_comm *comm);
 
+/* `like` another, of which it takes ranks, device and limits. */
+int nccl_comm_new(struct nccl_comm **comm, const struct nccl_comm *like, const char *name,
+		  const struct nccl_config *config);
+
+/* Until all ranks have made the communicator. An nccl_result. */
+int nccl_comm_meet(struct nccl_comm *comm);
+
+/* ---- nccl_split.c ---- */
+
 struct nccl_split;
 /* Waits for all ranks and makes the new communicator. Frees the split. */
 int nccl_split_finish(struct nccl_split *split);
 
 /* ---- nccl_collectives.c ---- */
 
-/* True: it is finished at the end of the thread's group. */
+/* True: it is finished, or the others are met, at the end of the thread's group. */
 bool nccl_group_add_split(struct nccl_split *split);
+bool nccl_group_add_comm(struct nccl_comm *comm);
 
 /* ---- nccl_sizes.c: how much memory; an nccl_result each ---- */
 

@@ -1,0 +1,123 @@
+"""Ranks of one communicator on the simulated GPU: they wait for each other, and what is small arrives."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import support
+from support import PYTHON, ROOT, TOOL, environment, run
+
+pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
+CALLS = ROOT / "tests" / "ranks" / "calls.py"
+COLLECTIVES = ROOT / "tests" / "ranks" / "collectives.py"
+FULL = os.environ.get("MEMTRACE_FULL") == "1"
+LAUNCH_FAILED, NOT_READY, REMOTE_ERROR, INVALID_USAGE = 719, 600, 6, 5
+
+
+def calls(*words, **more):
+    return [sys.executable, CALLS, *map(str, words)], environment(preload=False, SIMGPU_DEVICES="3", **more)
+
+
+def ranks(do, world=2, **more):
+    """Each rank's status, lines and stderr."""
+    command, env = calls("id")
+    name = run(command, env).stdout.strip()
+    started = []
+    for rank in range(world):
+        command, env = calls("rank", name, rank, world, do, **more)
+        started.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    try:
+        said = [each.communicate(timeout=support.TIMEOUT_S) for each in started]
+    finally:
+        for each in started:
+            each.kill()
+    assert not [file for file in os.listdir("/dev/shm") if name in file]
+    return [(each.returncode, out.splitlines(), err) for each, (out, err) in zip(started, said)]
+
+
+# ---- one process, by hand -----------------------------------------------------------------------
+
+
+def test_one_thread_with_several_devices_never_waits_for_itself():
+    """Sums of [i, 10 i, 1, 0]; then twice again, without a group; then each to the next; then a split."""
+    command, env = calls("one")
+    lines = [json.loads(line) for line in run(command, env).stdout.splitlines()]
+    assert lines == [[[3, 30, 3, 0]] * 3, [[27, 270, 27, 0]] * 3, [[27, 27, 27, 0]] * 3, [[2, 1], [1, 0], [2, 0]]]
+
+
+# ---- processes ----------------------------------------------------------------------------------
+
+
+def test_ranks_get_the_sum_of_all():
+    for status, lines, err in ranks("sum", world=3):
+        assert (status, lines, err) == (0, ["waited 0", "then 0 [3, 30, 3, 0]"], "")
+
+
+def test_a_rank_can_be_ahead_of_the_others():
+    for status, lines, _ in ranks("ahead"):
+        assert (status, lines) == (0, ["waited 0", f"then 0 {[1 << 29, 10 << 29, 1 << 30, 0]}"])
+
+
+def test_a_rank_that_asks_for_what_depends_on_its_own_next_call_is_told_not_yet():
+    first, second = ranks("cycle")
+    assert first[:2] == (0, [f"asked {NOT_READY}", "waited 0", "then 0 [5, 0, 0, 0]"])
+    assert second[:2] == (0, ["waited 0", "then 0 [1, 10, 1, 0]"])
+
+
+def test_calls_that_do_not_match_end_the_communicator_with_one_line():
+    results = ranks("other")
+    for status, lines, _ in results:
+        assert (status, lines) == (0, [f"waited {LAUNCH_FAILED}", f"then {INVALID_USAGE} {INVALID_USAGE}"])
+    (line,) = "".join(err for _, _, err in results).splitlines()
+    assert re.match(r"simgpu: NCCL: call 1 of a communicator of 2 is all_reduce of \d int64 on rank", line)
+    assert "of 4 int64" in line and "of 2 int64" in line
+
+
+@pytest.mark.parametrize("do", ["die", "leave"])
+def test_a_rank_that_is_gone_ends_the_communicator_at_once(do):
+    (status, lines, err), _ = ranks(do)
+    assert (status, lines) in (
+        (0, [f"waited {LAUNCH_FAILED}", f"then {REMOTE_ERROR} {REMOTE_ERROR}"]),
+        (3, [f"status {REMOTE_ERROR} {err.partition('simgpu: ')[2].strip()}"]),  # before rank 0 called
+    )
+    (line,) = err.splitlines()
+    assert re.match(r"simgpu: NCCL: rank 1 of 2 (is gone and never came to call 1|ended before)", line)
+
+
+def test_nobody_waits_for_ever():
+    command, env = calls("id")
+    name = run(command, env).stdout.strip()
+    command, env = calls("rank", name, 0, 2, "sum", SIMGPU_NCCL_TIMEOUT="1")
+    result = run(command, env)
+    assert result.returncode == 3 and result.stdout.startswith(f"status {REMOTE_ERROR} NCCL: rank 0 of 2 waited 1 s")
+    assert not [file for file in os.listdir("/dev/shm") if name in file]
+
+
+# ---- PyTorch ------------------------------------------------------------------------------------
+
+
+def torchrun(world, *words):
+    return [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(world), *words]
+
+
+def said(output):
+    (line,) = [line for line in output.splitlines() if line.startswith("said ")]
+    return json.loads(line[5:])
+
+
+@pytest.mark.parametrize("world, bound", [(2, ""), (4, "1"), (3, "")] if FULL else [(2, "")])
+def test_small_collectives_give_what_gloo_gives_on_the_cpu(tmp_path, world, bound):
+    truth = run(torchrun(world, COLLECTIVES, "gloo"), environment(preload=False), cwd=tmp_path)
+    assert truth.returncode == 0, truth.stderr
+    env = environment(preload=False, LC_ALL="C.UTF-8", BOUND=bound)
+    del env["LD_LIBRARY_PATH"]
+    dry = run([TOOL, "run", "--simulate", "l4", "--devices", world, "--values", "--",
+               *torchrun(world, COLLECTIVES, "nccl")], env, cwd=tmp_path)
+    assert dry.returncode == 0, dry.stderr
+    assert "simgpu:" not in dry.stderr
+    for right, given in zip(said(truth.stdout), said(dry.stdout), strict=True):
+        assert given == right
