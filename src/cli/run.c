@@ -114,8 +114,18 @@ static int exit_status(int wait_status)
 					: WEXITSTATUS(wait_status);
 }
 
+static bool is_python_file(const char *program)
+{
+	const char *dot = strrchr(program, '.');
+	return dot && !strcmp(dot, ".py") && !access(program, R_OK);
+}
+
 static void tell_start_failure(const char *program, int error)
 {
+	if (is_python_file(program)) {
+		tell("%s is no command by itself; did you mean: memtrace run -- python %s", program, program);
+		return;
+	}
 	if (error == ENOENT && !strchr(program, '/'))
 		tell("%s: command not found", program);
 	else

@@ -15,6 +15,7 @@
 #define KIB                   1024
 #define CONTEXT_DEFAULT_BYTES (300 * SIM_MIB)
 #define FILE_BYTES_MAX        8192
+#define NO_TITLE       "GPU" /* of a description without a name */
 
 /* Oldest first: capability, multiprocessors, threads of one, shared memory for a block and of a
  * multiprocessor, bus width, L2, clocks. */
@@ -248,7 +249,7 @@ int sim_card_parse(struct sim_card *card, const char *text, char *why, size_t wh
 		int capability = card->capability;
 		sim_card_of_capability(card, capability);
 		snprintf(card->name, sizeof(card->name), "card");
-		snprintf(card->title, sizeof(card->title), "GPU");
+		snprintf(card->title, sizeof(card->title), NO_TITLE);
 		result = each_pair(second, card, set, why, why_bytes);
 		if (result == 0 && (capability == 0 || card->memory_bytes == 0)) {
 			snprintf(why, why_bytes, "'%s' must be given",
@@ -259,6 +260,20 @@ int sim_card_parse(struct sim_card *card, const char *text, char *why, size_t wh
 	free(first);
 	free(second);
 	return result;
+}
+
+/* A card whose description has no name is called after its file. */
+static void name_after(struct sim_card *card, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+
+	if (strcmp(card->title, NO_TITLE) != 0)
+		return;
+	snprintf(card->title, sizeof(card->title), "%.*s", (int)sizeof(card->title) - 1, name);
+	for (char *at = card->title; (at = strpbrk(at, ",#=\r\n")) != NULL;)
+		*at = '_'; /* it becomes part of a description */
+	snprintf(card->name, sizeof(card->name), "%.*s", (int)sizeof(card->name) - 1, card->title);
 }
 
 static int read_file(struct sim_card *card, const char *path, char *why, size_t why_bytes)
@@ -278,7 +293,10 @@ static int read_file(struct sim_card *card, const char *path, char *why, size_t 
 		return -1;
 	}
 	fclose(file);
-	return sim_card_parse(card, text, why, why_bytes);
+	int result = sim_card_parse(card, text, why, why_bytes);
+	if (result == 0)
+		name_after(card, path);
+	return result;
 }
 
 int sim_card_get(struct sim_card *card, const char *setting, char *why, size_t why_bytes)

@@ -46,7 +46,8 @@ bool sim_card_find(struct sim_card *card, const char *name);
  */
 int sim_card_parse(struct sim_card *card, const char *text, char *why, size_t why_bytes);
 
-/* A name, a description ('=' is in it) or the path of a file with one.  Likewise. */
+/* A name, a description ('=' is in it) or the path of a file with one, whose name it has if no other
+ * is given.  Likewise. */
 int sim_card_get(struct sim_card *card, const char *setting, char *why, size_t why_bytes);
 
 /* The description of a card in one line, as sim_card_parse() reads it, parted by `separator`. */

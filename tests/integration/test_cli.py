@@ -399,7 +399,11 @@ def test_run_leaves_the_words_of_the_program_alone(runner, tmp_path):
 
 def test_run_of_what_cannot_be_started(runner, tmp_path):
     (tmp_path / "data").write_text("x")
+    (tmp_path / "train.py").write_text("x")
     for program, status, words in (
+        ("train.py", 127, "did you mean: memtrace run -- python train.py"),
+        ("./train.py", 126, "did you mean: memtrace run -- python ./train.py"),
+        ("none.py", 127, "command not found"),
         ("no-such-command", 127, "command not found"),
         ("./none", 127, "No such file"),
         ("./data", 126, "Permission denied"),

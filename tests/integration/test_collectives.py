@@ -121,3 +121,39 @@ def test_small_collectives_give_what_gloo_gives_on_the_cpu(tmp_path, world, boun
     assert "simgpu:" not in dry.stderr
     for right, given in zip(said(truth.stdout), said(dry.stdout), strict=True):
         assert given == right
+
+
+def accounts(folder, world, way, *options):
+    """What PyTorch counted on each rank, checked against what memtrace recorded."""
+    (folder / "truth").mkdir(parents=True)
+    env = environment(preload=False, LC_ALL="C.UTF-8", CASE_RECORD=str(folder / "truth"))
+    del env["LD_LIBRARY_PATH"]
+    dry = run([TOOL, "run", "--simulate", "a100-40", "--devices", world, *options, "--output", folder / "%r", "--",
+               *torchrun(world, ROOT / "tests" / "ranks" / "sharded.py", way)], env, cwd=folder)
+    assert dry.returncode == 0, dry.stderr[-4000:]
+    truths = []
+    for rank in range(world):
+        truth = json.loads((folder / "truth" / f"sharded.rank{rank}.json").read_text())
+        report = support.report(folder / f"{rank}.mtrace")
+        assert (report["program"]["rank"], list(truth["devices"])) == (rank, [str(rank)])
+        assert not support.account_differences(report, truth)
+        allocated = truth["devices"][str(rank)]["allocated_bytes.all.peak"]
+        assert re.search(rf"^ +{rank} +\d+ .* +{int(allocated / 2**20 + 0.5)} +\d+ +0  exit status 0", dry.stderr, re.M)
+        truths.append(truth["devices"][str(rank)])
+    return truths
+
+
+def test_each_rank_of_a_sharded_model_has_its_own_account(tmp_path):
+    """16 MiB of weights a layer, half of each on a rank: with gradients and Adam's state four times 33.6 MB; beside
+    them at the peak at least one whole layer."""
+    first, second = accounts(tmp_path, 2, "fsdp2")
+    assert first == second
+    layer = 4 * (2 * 4 * 1024 * 1024 + 5 * 1024)
+    assert 4 * 4 * layer / 2 + layer < first["allocated_bytes.all.peak"] < 4 * 4 * layer
+
+
+@pytest.mark.skipif(not FULL, reason="30 PyTorch processes: full")
+@pytest.mark.parametrize("way", ["ddp", "fsdp2", "pipeline"])
+@pytest.mark.parametrize("late", [[], ["--late"]])
+def test_two_runs_of_four_ranks_have_the_same_accounts(tmp_path, way, late):
+    assert accounts(tmp_path / "1", 4, way, *late) == accounts(tmp_path / "2", 4, way, *late)

@@ -80,6 +80,13 @@ def test_answers_equal_those_of_trying_every_size_around(tmp_path, model):
         assert any(s["largest"] > s["largest_without_retry"] for s in searches.values())
 
 
+def test_a_card_of_a_file_without_a_name_is_called_after_the_file(tmp_path):
+    card = tmp_path / "lab#1.card"
+    card.write_text("memory = 900MiB\ncapability = 8.0\n")
+    result = fit("--card", card, "--vary", "B=1:4", "--", TRAINING, "linear", "{B}", cwd=tmp_path)
+    assert result.stdout.startswith("lab_1.card, simulated: 900 MiB")
+
+
 def test_a_range_with_a_step_and_a_second_variable(tmp_path):
     result = fit("--card", "t4", "--memory", MEMORY, "--vary", "B=8:512:8", "--vary", "S=0:3", "--json",
                  "--", "/bin/sh", "-c", f"{TRAINING} linear $(({{B}} + {{S}}))", cwd=tmp_path)
