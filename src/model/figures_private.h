@@ -144,6 +144,7 @@ struct trend_growth {
 
 void trend_note(struct trend *, enum change, uint64_t live_bytes, uint64_t sequence);
 void trend_end_step(struct trend *, uint64_t live_bytes, uint64_t sequence);
+bool trend_is_long(const struct trend_series *); /* enough to tell whether it grows */
 struct trend_growth trend_growth_of(const struct trend_series *);
 uint32_t trend_window_of(const struct trend_growth *, uint64_t sequence);
 

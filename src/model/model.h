@@ -174,6 +174,15 @@ size_t model_stacks_at_oom(const struct model *, size_t index, struct model_shar
 /* The least that PyTorch's blocks took in each of the last stretches of *steps_each steps before it, oldest first;
  * returns how many, at most `capacity`. */
 size_t model_lows_at_oom(const struct model *, size_t index, uint64_t *lows, size_t capacity, uint64_t *steps_each);
+
+/* Whether that grew from step to step, and in which step memory runs out if it grows on (steps count from 1). */
+struct model_forecast {
+	bool is_known, grows; /* too few steps: neither */
+	uint64_t each_bytes;  /* a step, as it mostly was */
+	uint64_t over_steps;
+	uint64_t now_step, end_step; /* that of the OOM; the first without room for what a step needs, about. 0 unknown */
+};
+struct model_forecast model_forecast_at_oom(const struct model *, size_t index);
 size_t model_memory_bytes(const struct model *);
 
 /* What CUPTI saw beside the hooks (MEMTRACE_CHECK=cupti), until it was asked for the last time. */

@@ -129,10 +129,15 @@ static uint64_t usual_rise(const struct trend_series *series, uint32_t first)
 	return count ? rises[count / 2] / ((uint64_t)span * series->stride) : 0;
 }
 
+bool trend_is_long(const struct trend_series *series)
+{
+	return series->count >= WINDOWS_LEAST;
+}
+
 struct trend_growth trend_growth_of(const struct trend_series *series)
 {
 	struct trend_growth growth = {.series = series};
-	if (series->count < WINDOWS_LEAST)
+	if (!trend_is_long(series))
 		return growth;
 	uint32_t first = skip_flat(series, rise_begin(series)), windows = series->count - first;
 	uint32_t last_third = series->count - (windows + 2) / 3;

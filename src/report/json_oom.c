@@ -43,6 +43,19 @@ static void add_evidence(struct json *json, const struct model_oom *oom)
 	json_close(json, '}');
 }
 
+/* null: too few steps to tell. */
+static void add_forecast(struct json *json, const struct model *model, size_t index)
+{
+	struct model_forecast forecast = model_forecast_at_oom(model, index);
+	if (forecast.is_known)
+		json_bool(json, "grows", forecast.grows);
+	else
+		json_null(json, "grows");
+	json_known(json, "bytes_a_step", forecast.grows, forecast.each_bytes);
+	json_known(json, "in_step", forecast.end_step, forecast.now_step);
+	json_known(json, "runs_out_in_step", forecast.end_step, forecast.end_step);
+}
+
 /* Of steps: null where there were none. */
 static void add_lows(struct json *json, const struct model *model, size_t index)
 {
@@ -54,6 +67,7 @@ static void add_lows(struct json *json, const struct model *model, size_t index)
 	for (size_t i = 0; i < count; i++)
 		json_unsigned(json, NULL, lows[i]);
 	json_close(json, ']');
+	add_forecast(json, model, index);
 	json_close(json, '}');
 }
 

@@ -44,14 +44,11 @@ void oom_print_live(struct text *out, const struct model *model, const struct de
 
 /* ---------- how it moved ---------- */
 
-void oom_print_trend(struct text *out, const struct model *model, size_t index)
+static void add_lows(struct text *out, const uint64_t *lows, size_t count, uint64_t each)
 {
-	uint64_t lows[OOM_LOWS_SHOWN], each, most = 0;
-	size_t count = model_lows_at_oom(model, index, lows, OOM_LOWS_SHOWN, &each);
+	uint64_t most = 0;
 	for (size_t i = 0; i < count; i++)
 		most = lows[i] > most ? lows[i] : most;
-	if (count < 2)
-		return;
 	struct unit unit = unit_for(most);
 	text_add(out, "  least live in ");
 	if (each > 1) {
@@ -67,6 +64,39 @@ void oom_print_trend(struct text *out, const struct model *model, size_t index)
 		text_add_count(out, unit_round(unit, lows[i]));
 	}
 	text_add_char(out, '\n');
+}
+
+static void add_forecast(struct text *out, const struct model_forecast *forecast)
+{
+	if (!forecast->is_known)
+		return;
+	if (!forecast->grows) {
+		text_add(out, "  it does not grow with the steps\n");
+		return;
+	}
+	text_add(out, "  grew ");
+	text_add_size(out, forecast->each_bytes);
+	text_add(out, " a step for ");
+	text_add_count(out, forecast->over_steps);
+	text_add(out, " steps");
+	if (forecast->end_step) {
+		text_add(out, ": full in about step ");
+		text_add_count(out, forecast->end_step);
+		text_add(out, ", this is step ");
+		text_add_count(out, forecast->now_step);
+	}
+	text_add_char(out, '\n');
+}
+
+void oom_print_trend(struct text *out, const struct model *model, size_t index)
+{
+	uint64_t lows[OOM_LOWS_SHOWN], each;
+	size_t count = model_lows_at_oom(model, index, lows, OOM_LOWS_SHOWN, &each);
+	struct model_forecast forecast = model_forecast_at_oom(model, index);
+	if (count < 2)
+		return;
+	add_lows(out, lows, count, each);
+	add_forecast(out, &forecast);
 }
 
 /* ---------- holes ---------- */

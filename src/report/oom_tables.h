@@ -10,7 +10,7 @@
 
 /* By line, with category and age. */
 void oom_print_live(struct text *, const struct model *, const struct defs *, size_t index, bool ascii);
-/* One line; nothing where fewer than two steps were completed. */
+/* A line or two; nothing where fewer than two steps were completed. */
 void oom_print_trend(struct text *, const struct model *, size_t index);
 /* And an empty line; nothing where little is free between live blocks and the verdict does not blame it. */
 void oom_print_holes(struct text *, const struct model *, const struct defs *, size_t index, const struct verdict *,

@@ -91,6 +91,28 @@ def kept_list():
         history.append(output.detach().cpu() if fixed else output.detach())
 
 
+def caught():
+    """An evaluation that does not fit is given up, twice; what is kept of each step ends it much later."""
+    model = nn.Linear(512, 512).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    history, steps = [], 0
+    try:
+        while not fixed or steps < 120:
+            output = model(torch.empty(4096, 512, device="cuda"))
+            output.mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            history.append(None if fixed else output.detach())
+            steps += 1
+            if steps in (60, 100):
+                try:
+                    buffer(1745)
+                except torch.OutOfMemoryError:
+                    print("caught")
+    finally:
+        print("steps", steps)
+
+
 def grown():
     """Predictions put together on the GPU, anew at each batch."""
     model = nn.Linear(256, 1000).cuda()

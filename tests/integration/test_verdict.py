@@ -10,6 +10,7 @@ import oom_programs
 import warm_torch
 from support import CASES, PYTHON, TOOL, TORCHES, allocator, environment, run
 
+MIB = 1 << 20
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 
 
@@ -149,6 +150,27 @@ def test_what_was_live_is_told_with_category_and_age(tmp_path):
     assert len(lows) >= 2 and lows == sorted(lows)
     kept = max(oom["stacks"], key=lambda row: row["bytes"])
     assert 0 <= kept["newest_age_steps"] < kept["oldest_age_steps"] <= steps
+
+
+def test_the_step_in_which_memory_runs_out_is_foretold(tmp_path):
+    """From the OOMs that the program catches, against the step in which it ends."""
+    output, told = judge(tmp_path, "caught")
+    end = int(re.search(r"steps (\d+)", output)[1]) + 1
+    lows = [oom["least_live"] for oom in told["ooms"]]
+    assert [low["in_step"] for low in lows] == [61, 101, end]
+    printed = run([TOOL, "oom", tmp_path / "run.mtrace"], environment(preload=False)).stdout
+    for number, low in enumerate(lows, 1):
+        assert low["grows"] and low["bytes_a_step"] == 8 * MIB
+        assert abs(low["runs_out_in_step"] - end) <= 0.02 * end, (low, end)
+        line = f"full in about step {low['runs_out_in_step']}, this is step {low['in_step']}\n"
+        assert line in printed and line in (tmp_path / f"run.oom{number}.txt").read_text()
+
+
+def test_what_does_not_grow_is_told(tmp_path):
+    _, told = judge(tmp_path, "caught", "fixed")
+    assert [oom["least_live"]["grows"] for oom in told["ooms"]] == [False, False]
+    assert all(oom["least_live"]["runs_out_in_step"] is None for oom in told["ooms"])
+    assert "it does not grow with the steps\n" in (tmp_path / "run.oom2.txt").read_text()
 
 
 def test_what_a_pass_has_made_so_far_is_called_so(tmp_path):
