@@ -29,24 +29,37 @@ static bool is_repaired(const struct loaded *loaded)
 	return trace_facts(loaded->trace)->repaired;
 }
 
-/* Of a repaired trace: all can be read. What it lacks was lost before, and is still counted. */
-static bool is_whole(const struct loaded *loaded)
+struct choice {
+	bool json;
+	bool lost_parts; /* it was repaired just now, without them */
+};
+
+/* Not one event of those that there were. */
+static bool is_ruin(const struct loaded *loaded, const struct choice *choice)
 {
-	bool is_complete = is_repaired(loaded) ? !loaded->facts.torn_reason
+	return !loaded->facts.events && (loaded->facts.lost || choice->lost_parts);
+}
+
+/* Of a repaired trace: all can be read. What it lacks was lost before, and is still counted. */
+static bool is_whole(const struct loaded *loaded, const struct choice *choice)
+{
+	bool is_complete = is_repaired(loaded) ? !loaded->facts.torn_reason && !is_ruin(loaded, choice)
 					       : facts_complete(&loaded->facts);
 	return is_complete && !model_failed(loaded->model);
 }
 
-static void print_text(struct text *out, const struct loaded *loaded)
+static void print_text(struct text *out, const struct loaded *loaded, const struct choice *choice)
 {
 	text_add_escaped(out, loaded->facts.trace_path);
-	text_add(out, is_whole(loaded) ? ": whole, " : ": not whole, ");
+	text_add(out, is_whole(loaded, choice) ? ": whole, " : ": not whole, ");
 	text_add(out, is_repaired(loaded) ? "repaired, " : "");
 	text_add_count(out, loaded->facts.events);
 	text_add(out, " events in ");
 	text_add_duration(out, loaded->facts.duration_ns);
 	summary_add_ended(out, &loaded->facts);
 	text_add_char(out, '\n');
+	if (is_ruin(loaded, choice))
+		text_add(out, "  no event can be read\n");
 	if (loaded->facts.given_up) {
 		text_add(out, "  the first ");
 		text_add_count(out, loaded->facts.given_up);
@@ -65,13 +78,13 @@ static void print_text(struct text *out, const struct loaded *loaded)
 	summary_add_gaps(out, loaded->model, trace_defs(loaded->trace), &loaded->facts);
 }
 
-static void print_json(struct text *out, const struct loaded *loaded)
+static void print_json(struct text *out, const struct loaded *loaded, const struct choice *choice)
 {
 	const struct defs *defs = trace_defs(loaded->trace);
 	struct json json = {.out = out};
 	json_open(&json, NULL, '{');
 	json_string(&json, "memtrace", VERSION_TEXT);
-	json_bool(&json, "whole", is_whole(loaded));
+	json_bool(&json, "whole", is_whole(loaded, choice));
 	json_bool(&json, "repaired", is_repaired(loaded));
 	json_add_program(&json, defs, &loaded->facts);
 	json_add_trace(&json, loaded->model, &loaded->facts);
@@ -82,20 +95,22 @@ static void print_json(struct text *out, const struct loaded *loaded)
 
 static int check(const char *path, const void *context)
 {
-	const bool *json = context;
+	const struct choice *choice = context;
 	struct loaded loaded;
 	struct text out;
-	int status = load_trace(&loaded, path);
+	int status = load_open(&loaded, path);
+	if (!status)
+		status = load_replay(&loaded);
 	if (status)
 		return status;
 	text_init(&out);
-	if (*json)
-		print_json(&out, &loaded);
+	if (choice->json)
+		print_json(&out, &loaded, choice);
 	else
-		print_text(&out, &loaded);
+		print_text(&out, &loaded, choice);
 	output_write(&out);
 	text_release(&out);
-	status = is_whole(&loaded) ? STATUS_YES : STATUS_NO;
+	status = is_whole(&loaded, choice) ? STATUS_YES : STATUS_NO;
 	load_close(&loaded);
 	return status;
 }
@@ -118,7 +133,6 @@ static int repair(const char *path, const void *context)
 {
 	const struct arguments *arguments = context;
 	const char *output = arguments->options[OPTION_OUTPUT];
-	bool json = arguments->options[OPTION_JSON];
 	char name[PATH_BYTES], error[1024];
 	struct repair found;
 	make_name(name, path);
@@ -127,12 +141,13 @@ static int repair(const char *path, const void *context)
 		return STATUS_UNREADABLE;
 	}
 	tell_repair(path, &found);
-	return check(output ? output : name, &json);
+	const struct choice choice = {.json = arguments->options[OPTION_JSON], .lost_parts = found.parts};
+	return check(output ? output : name, &choice);
 }
 
 static int run(const struct arguments *arguments)
 {
-	bool json = arguments->options[OPTION_JSON];
+	const struct choice choice = {.json = arguments->options[OPTION_JSON]};
 	const char *output = arguments->options[OPTION_OUTPUT];
 	if (output && !arguments->options[OPTION_REPAIR])
 		return options_wrong(&verb_check, "--output goes with --repair");
@@ -140,7 +155,7 @@ static int run(const struct arguments *arguments)
 		return options_wrong(&verb_check, "--output is the name of one trace, repair one");
 	if (arguments->options[OPTION_REPAIR])
 		return load_each(arguments, repair, arguments);
-	return load_each(arguments, check, &json);
+	return load_each(arguments, check, &choice);
 }
 
 const struct verb verb_check = {

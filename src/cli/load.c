@@ -148,12 +148,26 @@ int load_replay(struct loaded *loaded)
 	return STATUS_YES;
 }
 
+/* Figures of nothing would read as if nothing had been allocated. */
+static int refuse_ruin(const struct loaded *loaded)
+{
+	const struct summary_facts *facts = &loaded->facts;
+	bool was_repaired = trace_facts(loaded->trace)->repaired && facts->lost;
+	if (facts->events || !(facts->torn_reason || was_repaired))
+		return STATUS_YES;
+	tell("%s: damaged, no event can be read, %llu were lost: %s", facts->trace_path,
+	     (unsigned long long)facts->lost, facts->torn_reason ? facts->torn_reason : "it is repaired");
+	return STATUS_UNREADABLE;
+}
+
 int load_trace(struct loaded *loaded, const char *path)
 {
 	int status = load_open(loaded, path);
 	if (status)
 		return status;
 	status = load_replay(loaded);
+	if (!status)
+		status = refuse_ruin(loaded);
 	if (status)
 		load_close(loaded);
 	return status;

@@ -73,15 +73,19 @@ static void print_text(struct text *out, const struct loaded *loaded, const stru
 
 static int write_pickle(const struct loaded *loaded, const struct choice *choice)
 {
+	const char *path = loaded->facts.trace_path;
 	size_t count = model_oom_count(loaded->model);
-	if (choice->number <= count)
-		return snapshot_save(loaded, (size_t)choice->number - 1, choice->pickle);
-	if (count)
-		tell("%s: the last OOM that is kept is number %zu: %s is not written", loaded->facts.trace_path, count,
-		     choice->pickle);
-	else
-		tell("%s: memory did not run out: %s is not written", loaded->facts.trace_path, choice->pickle);
-	return count ? STATUS_UNREADABLE : STATUS_YES;
+	if (choice->number > count) {
+		if (count)
+			tell("%s: the last OOM that is kept is number %zu: %s is not written", path, count, choice->pickle);
+		else
+			tell("%s: memory did not run out: %s is not written", path, choice->pickle);
+		return STATUS_NO;
+	}
+	int status = snapshot_save(loaded, (size_t)choice->number - 1, choice->pickle);
+	if (!status)
+		tell("wrote %s (opens in PyTorch's memory_viz)", choice->pickle);
+	return status;
 }
 
 static int oom(const char *path, const void *context)
@@ -102,9 +106,10 @@ static int oom(const char *path, const void *context)
 		print_text(&out, &loaded, cures);
 	output_write_report(&out, choice->json);
 	text_release(&out);
-	status = model_oom_count(loaded.model) ? STATUS_NO : STATUS_YES;
-	if (choice->pickle && write_pickle(&loaded, choice) == STATUS_UNREADABLE)
-		status = STATUS_UNREADABLE;
+	if (choice->pickle)
+		status = write_pickle(&loaded, choice);
+	else
+		status = model_oom_count(loaded.model) ? STATUS_NO : STATUS_YES;
 	load_close(&loaded);
 	return status;
 }
@@ -133,7 +138,7 @@ const struct verb verb_oom = {
 	.summary = "Tells why memory ran out, what would help and what would not",
 	.usage = "[options] TRACE...",
 	.details = "Of a run that did not run out: what is wrong with it, if anything. Exit status: 0 memory did not\n"
-		   "run out, 1 it did, 3 the trace cannot be read.",
+		   "run out, 1 it did, 3 the trace cannot be read. With --pickle: 0 the file was written, 1 there is no such OOM.",
 	.options = options,
 	.operands_least = 1,
 	.run = run,

@@ -3,6 +3,8 @@
  * not say is null. */
 #include "report/dump.h"
 
+#include <string.h>
+
 #include "report/json.h"
 #include "report/owner.h"
 #include "report/stacks.h"
@@ -189,6 +191,21 @@ static void add_device(struct text *out, const struct event *event)
 		text_printf(out, "%4u", event->device);
 }
 
+/* Others are addresses, handles and bits. */
+static bool is_count(const char *extra)
+{
+	return strstr(extra, "_bytes") || strstr(extra, "_seq");
+}
+
+/* Of a reading of the device it is no address: see the remark. */
+static void add_address(struct text *out, const struct event *event)
+{
+	if (event->what == MEMTRACE_READING)
+		text_add(out, "               -");
+	else
+		text_printf(out, "  %14llx", (unsigned long long)event->address);
+}
+
 static void add_remarks(struct text *out, const struct defs *defs, const struct event *event)
 {
 	if (text_of(defs, event)) {
@@ -198,8 +215,10 @@ static void add_remarks(struct text *out, const struct defs *defs, const struct 
 	if (event->status)
 		text_printf(out, "  error %d", event->status);
 	if (extra_name(event))
-		text_printf(out, "  %s 0x%llx", extra_name(event),
+		text_printf(out, is_count(extra_name(event)) ? "  %s %llu" : "  %s 0x%llx", extra_name(event),
 			    (unsigned long long)event->extra);
+	if (event->what == MEMTRACE_READING)
+		text_printf(out, "  total_bytes %llu", (unsigned long long)event->address);
 	if (event->flags & MEMTRACE_AT_EXIT)
 		text_add(out, "  at exit");
 	if (event->flags & MEMTRACE_CAPTURING)
@@ -218,8 +237,8 @@ void dump_table(struct text *out, const struct defs *defs, const struct event *e
 	text_printf(out, "  %6u  %-11s  %-10s", event->thread, event_what_name(event->what),
 		    event->space ? event_space_name(event->space) : "-");
 	add_device(out, event);
-	text_printf(out, "  %14llx  %12llu  ", (unsigned long long)event->address,
-		    (unsigned long long)event->bytes);
+	add_address(out, event);
+	text_printf(out, "  %12llu  ", (unsigned long long)event->bytes);
 	if (where.line || where.native.frame || where.is_autograd || !owner)
 		where_add(out, defs, &where, style->ascii);
 	else

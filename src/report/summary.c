@@ -91,7 +91,7 @@ void summary_add_trace(struct text *out, const struct summary_facts *facts)
 	text_add_escaped(out, facts->trace_path);
 	text_add(out, " (");
 	text_add_size(out, facts->file_bytes);
-	text_add(out, ", ");
+	text_add(out, facts->ended == SUMMARY_RUNNING ? " so far, " : ", ");
 	text_add_count(out, facts->lost);
 	text_add(out, " events lost)\n");
 }

@@ -132,7 +132,9 @@ def test_cut_off_anywhere_it_is_repaired(tmp_path, whole):
         assert 0 < told["events"] + told["lost"] <= EVENTS
         # The definitions may be among what was cut off.
         assert told["torn"] is None or "the state before the first event" in told["torn"]
-        assert said["repaired"] is True and result.returncode == (1 if told["torn"] else 0)
+        is_whole = not told["torn"] and told["events"]
+        assert said["repaired"] is True and said["whole"] == bool(is_whole)
+        assert result.returncode == (0 if is_whole else 1)
         (tmp_path / "run.repaired.mtrace").unlink()
 
 

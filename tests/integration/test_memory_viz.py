@@ -88,7 +88,7 @@ def test_it_opens_in_the_viewer(viewer, workload, torch, setting, tmp_path):
     paths = []
     for number, _ in enumerate(truths, 1):
         whole = tmp_path / f"whole{number}.pickle"
-        memtrace("oom", trace, "--pickle", whole, "--oom", number, status=1)
+        memtrace("oom", trace, "--pickle", whole, "--oom", number)
         paths += [trace.with_suffix(f".oom{number}.pickle"), whole]
     for path, views in zip(paths, look(viewer, *paths)):
         check(views, path)

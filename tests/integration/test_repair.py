@@ -178,3 +178,19 @@ def test_a_program_that_still_writes_is_left_alone(tmp_path):
         process.stdout.close()
     assert result.returncode == 3 and "still runs" in result.stderr
     assert support.traces_in(tmp_path) == [trace]
+
+
+def test_of_a_trace_without_an_event_it_is_said_that_all_is_lost(tmp_path, whole):
+    """Not that nothing was allocated."""
+    trace = shutil.copy(whole, tmp_path / "run.mtrace")
+    with open(trace, "r+b") as file:
+        file.truncate(next(chunks(whole))[1])
+    for verb in ("report", "peak", "steps", "oom", "whatif"):
+        told = support.run([support.TOOL, verb, trace], support.environment(preload=False))
+        assert told.returncode == 3 and "No GPU memory" not in told.stdout
+        assert "damaged, no event can be read" in told.stderr and told.stderr.count("\n") == 1
+    result, said = check(trace, "--repair")
+    assert result.returncode == 1 and said["whole"] is False and said["trace"]["events"] == 0
+    words = support.run([support.TOOL, "check", tmp_path / "run.repaired.mtrace"], support.environment(preload=False))
+    assert words.returncode == 1 and ": not whole, repaired" in words.stdout
+    assert "no event can be read" in words.stdout

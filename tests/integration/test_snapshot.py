@@ -152,7 +152,7 @@ def test_it_opens_in_memory_viz_and_equals_pytorch(library, tool, simgpu, worklo
         assert not truth["pending_bytes"]
         live = trace.with_suffix(f".oom{number}.pickle")
         whole = tmp_path / f"whole{number}.pickle"
-        memtrace("oom", trace, "--pickle", whole, "--oom", number, status=1)
+        memtrace("oom", trace, "--pickle", whole, "--oom", number)
         for path in (live, whole):
             snapshot = load(path)
             check_totals(snapshot, truth)
@@ -189,7 +189,7 @@ def hand_snapshot(folder, file, *blocks):
         trace.event(BLOCK_ALLOC, BLOCK, SEGMENT + offset, size, stack)
     trace.event(BLOCK_OOM, BLOCK, 0, 1 << 40, stack)
     (folder / "hand.mtrace").write_bytes(trace.bytes())
-    memtrace("oom", folder / "hand.mtrace", "--pickle", folder / "hand.pickle", status=1)
+    memtrace("oom", folder / "hand.mtrace", "--pickle", folder / "hand.pickle")
     return load(folder / "hand.pickle")
 
 
@@ -239,7 +239,7 @@ def test_without_an_oom_one_line_says_so(tool, tmp_path):
     trace.thread(1, "main")
     (tmp_path / "hand.mtrace").write_bytes(trace.bytes())
     out = tmp_path / "x.pickle"
-    said = refuse(0, tmp_path / "hand.mtrace", "--pickle", out)
+    said = refuse(1, tmp_path / "hand.mtrace", "--pickle", out)
     assert "memory did not run out" in said and not out.exists()
 
 
@@ -252,6 +252,6 @@ def test_what_is_no_trace_costs_one_line(tool, tmp_path):
 
 def test_an_oom_that_is_not_there_and_a_full_disk_cost_one_line(one_run, tmp_path):
     trace, _ = one_run
-    assert "the last OOM that is kept is number 2" in refuse(3, trace, "--pickle", tmp_path / "x", "--oom", "9")
+    assert "the last OOM that is kept is number 2" in refuse(1, trace, "--pickle", tmp_path / "x", "--oom", "9")
     assert "cannot write /dev/full" in refuse(3, trace, "--pickle", "/dev/full")
     assert "--oom" in refuse(2, trace, "--oom", "0", "--pickle", tmp_path / "x")
