@@ -293,6 +293,7 @@ fuzz: $(fuzzers) ## Feed broken input to all that reads some, FUZZ_SECONDS each 
 fuzz_more_fuzz_settings := src/recorder/config.c src/recorder/say.c
 fuzz_more_fuzz_options := src/cli/options.c
 fuzz_more_fuzz_fit := src/cli/options.c src/cli/fit_options.c
+fuzz_more_fuzz_texts := src/recorder/texts.c src/cli/fit_texts.c
 fuzz_more_fuzz_card := src/simgpu/sim_card.c src/simgpu/sim_bytes.c
 fuzz_more_fuzz_reader := tests/fuzz/trace_steps.c tests/fuzz/trace_seeds.c
 fuzz_more_fuzz_repair := $(fuzz_more_fuzz_reader)

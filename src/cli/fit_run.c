@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/fit_texts.h"
 #include "cli/load.h"
 #include "cli/output.h"
 
@@ -146,14 +147,12 @@ static void add_trace(struct account *account, const char *path, uint64_t contex
 static void read_statistics(struct account *account, const char *folder)
 {
 	char path[PATH_MAX + 32], line[256];
-	unsigned long long peak, highest = 0;
+	uint64_t peak, highest = 0;
 	snprintf(path, sizeof path, "%s/stats", folder);
 	FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof line, file)) {
-		const char *at = strstr(line, " peak=");
-		if (at && sscanf(at, " peak=%llu", &peak) == 1 && peak > highest)
+	while (file && fgets(line, sizeof line, file))
+		if (fit_text_peak(line, &peak) && peak > highest)
 			highest = peak;
-	}
 	if (file)
 		fclose(file);
 	if (highest)

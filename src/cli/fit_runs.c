@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/fit.h"
 #include "cli/fit_run.h"
+#include "cli/fit_texts.h"
 #include "cli/output.h"
 
 #define JOBS_MAX  16
@@ -44,13 +45,13 @@ static void interrupt(int signal)
 static uint64_t available_bytes(void)
 {
 	char line[128];
-	unsigned long long kib = 0;
+	uint64_t bytes = 0;
 	FILE *file = fopen("/proc/meminfo", "re");
-	while (file && fgets(line, sizeof line, file) && sscanf(line, "MemAvailable: %llu", &kib) != 1)
+	while (file && fgets(line, sizeof line, file) && !fit_text_available(line, &bytes))
 		;
 	if (file)
 		fclose(file);
-	return (uint64_t)kib << 10;
+	return bytes;
 }
 
 /* One until it is known what a run takes of the host's memory. */

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/errno_text.h"
@@ -17,6 +16,7 @@
 #include "recorder/python.h"
 #include "recorder/say.h"
 #include "recorder/session.h"
+#include "recorder/texts.h"
 #include "report/facts.h"
 #include "report/oom.h"
 #include "report/run_table.h"
@@ -31,38 +31,12 @@
 
 /* ---------- facts about the process ---------- */
 
-static bool option_is_secret(const char *option)
-{
-	static const char *const words[] = { "token", "key", "secret", "password" };
-	const char *equals = strchr(option, '=');
-	size_t length = equals ? (size_t)(equals - option) : strlen(option);
-	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-		for (size_t at = 0; at + strlen(words[i]) <= length; at++)
-			if (!strncasecmp(option + at, words[i], strlen(words[i])))
-				return true;
-	return false;
-}
-
-/* Values after --*token*, --*key*, --*secret*, --*password* are not kept. */
 static void tell_argument(struct session *session, const char *argument, bool *hide_next)
 {
 	char buffer[1024];
-	bool is_option = argument[0] == '-';
-	if (*hide_next && !is_option) {
-		*hide_next = false;
-		intern_info(session, MEMTRACE_INFO_ARGUMENT, "***");
-		return;
-	}
-	bool is_secret = is_option && option_is_secret(argument);
-	const char *equals = is_secret ? strchr(argument, '=') : NULL;
-	*hide_next = is_secret && !equals;
-	if (equals) {
-		struct text text;
-		text_init_fixed(&text, buffer, sizeof buffer);
-		text_printf(&text, "%.*s***", (int)(equals - argument + 1), argument);
-		argument = text_string(&text);
-	}
-	intern_info(session, MEMTRACE_INFO_ARGUMENT, argument);
+	struct text kept;
+	text_init_fixed(&kept, buffer, sizeof buffer);
+	intern_info(session, MEMTRACE_INFO_ARGUMENT, texts_argument(argument, hide_next, &kept));
 }
 
 static void tell_arguments(struct session *session)
@@ -117,11 +91,7 @@ static bool read_torch_version(const char *library, struct text *version)
 	text_init_fixed(&text, path, sizeof path);
 	text_printf(&text, "%.*s/version.py", (int)(folder - library), library);
 	proc_read(text_string(&text), content, sizeof content);
-	const char *at = strstr(content, "__version__ = '");
-	const char *value = at ? at + strlen("__version__ = '") : "";
-	size_t length = strcspn(value, "'\n");
-	text_printf(version, "torch %.*s", (int)length, value);
-	return length > 0;
+	return texts_torch_version(content, version);
 }
 
 static void tell_torch(struct session *session)

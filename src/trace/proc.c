@@ -25,6 +25,17 @@ size_t proc_read(const char *path, char *buffer, size_t bytes)
 }
 
 /* The name in field 2 may hold anything, so fields are counted from its last bracket. */
+uint64_t proc_stat_start(const char *stat)
+{
+	uint64_t ticks = 0;
+	const char *at = strrchr(stat, ')');
+	for (int field = FIELD_NAME; at && field < FIELD_START; field++)
+		at = strchr(at + 1, ' ');
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		ticks = ticks * 10 + (uint64_t)(*at - '0');
+	return ticks;
+}
+
 uint64_t proc_start_ticks(uint32_t pid)
 {
 	char path[32], stat[1024];
@@ -32,13 +43,7 @@ uint64_t proc_start_ticks(uint32_t pid)
 	text_init_fixed(&text, path, sizeof path);
 	text_printf(&text, "/proc/%u/stat", pid);
 	proc_read(text_string(&text), stat, sizeof stat);
-	const char *at = strrchr(stat, ')');
-	for (int field = FIELD_NAME; at && field < FIELD_START; field++)
-		at = strchr(at + 1, ' ');
-	uint64_t ticks = 0;
-	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
-		ticks = ticks * 10 + (uint64_t)(*at - '0');
-	return ticks;
+	return proc_stat_start(stat);
 }
 
 void proc_boot_id(char *buffer, size_t bytes)

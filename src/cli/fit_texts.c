@@ -1,0 +1,34 @@
+/* Owns the reading of lines of the simulated GPU's statistics and of /proc/meminfo, for `memtrace fit`. It never
+ * opens a file; what is no number there, or is too large for one, is no figure. */
+#include "cli/fit_texts.h"
+
+#include <string.h>
+
+static bool read_number(const char *at, uint64_t unit, uint64_t *number)
+{
+	uint64_t value = 0;
+	if (*at < '0' || *at > '9')
+		return false;
+	for (; *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
+			return false;
+	if (__builtin_mul_overflow(value, unit, &value))
+		return false;
+	*number = value;
+	return true;
+}
+
+bool fit_text_peak(const char *line, uint64_t *bytes)
+{
+	static const char before[] = " peak=";
+	const char *at = strstr(line, before);
+	return at && read_number(at + strlen(before), 1, bytes);
+}
+
+bool fit_text_available(const char *line, uint64_t *bytes)
+{
+	static const char before[] = "MemAvailable:";
+	return !strncmp(line, before, strlen(before)) &&
+	       read_number(line + strlen(before) + strspn(line + strlen(before), " \t"), 1024, bytes);
+}

@@ -1,0 +1,14 @@
+/* Lines that `memtrace fit` reads from files that others wrote. Pure. */
+#ifndef MT_CLI_FIT_TEXTS_H
+#define MT_CLI_FIT_TEXTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The most that was in use, from a line of the simulated GPU's statistics. */
+bool fit_text_peak(const char *line, uint64_t *bytes);
+
+/* MemAvailable, from a line of /proc/meminfo. */
+bool fit_text_available(const char *line, uint64_t *bytes);
+
+#endif
