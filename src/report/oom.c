@@ -158,7 +158,7 @@ void oom_print(struct text *out, const struct model *model, const struct defs *d
 	add_figures(out, oom);
 	oom_print_trend(out, model, index);
 	text_add_char(out, '\n');
-	oom_print_live(out, model, defs, index, facts->ascii);
+	oom_print_live(out, model, defs, facts, index);
 	text_add_char(out, '\n');
 	oom_print_holes(out, model, defs, index, &verdict, facts->ascii);
 	summary_add_gaps(out, model, defs, facts);

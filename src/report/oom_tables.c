@@ -26,19 +26,30 @@ static bool knows_categories(const struct model *model, size_t index)
 	return false;
 }
 
-void oom_print_live(struct text *out, const struct model *model, const struct defs *defs, size_t index, bool ascii)
+/* What becomes of a block later can tell what it was. */
+static void add_moment(struct text *out, const struct summary_facts *facts)
+{
+	text_add(out, facts->ended == SUMMARY_RUNNING ?
+			      "(categories as of that moment; memtrace oom tells them after the whole run)\n" :
+			      "(categories as the whole trace shows them; the text written then may differ)\n");
+}
+
+void oom_print_live(struct text *out, const struct model *model, const struct defs *defs,
+		    const struct summary_facts *facts, size_t index)
 {
 	struct sites sites = sites_collect(model, defs, (struct composition){COMPOSITION_OOM, (unsigned)index});
 	struct ages ages = ages_at_oom(model, index);
 	const struct sites_style style = {
 		.limit = LIVE_SHOWN,
-		.ascii = ascii,
+		.ascii = facts->ascii,
 		.has_categories = knows_categories(model, index),
 		.names_pass = true,
 		.ages = ages.steps && knows_categories(model, index) ? &ages : NULL,
 		.heading = "Live when it ran out",
 	};
 	sites_print(out, defs, &sites, &style);
+	if (style.has_categories)
+		add_moment(out, facts);
 	sites_release(&sites);
 }
 

@@ -5,11 +5,13 @@
 #include "base/text.h"
 #include "model/model.h"
 #include "model/verdict.h"
+#include "report/facts.h"
 
 #define OOM_LOWS_SHOWN 8
 
 /* By line, with category and age. */
-void oom_print_live(struct text *, const struct model *, const struct defs *, size_t index, bool ascii);
+void oom_print_live(struct text *, const struct model *, const struct defs *, const struct summary_facts *,
+		    size_t index);
 /* A line or two; nothing where fewer than two steps were completed. */
 void oom_print_trend(struct text *, const struct model *, size_t index);
 /* And an empty line; nothing where little is free between live blocks and the verdict does not blame it. */

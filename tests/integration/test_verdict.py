@@ -146,6 +146,8 @@ def test_what_was_live_is_told_with_category_and_age(tmp_path):
         assert re.search(rf"oom_scenes\.py:\d+.* 0-{steps} +activations\n", table), table
         assert re.search(r"least live in (each \d+ of )?the last steps \(MiB\)( [\d,]+){2,8}\n", shown)
         assert "cache emptied so far 1 time" in shown
+    assert "\n(categories as of that moment; memtrace oom " in text.read_text()
+    assert "\n(categories as the whole trace shows them; the text " in printed
     lows = oom["least_live"]["bytes"]
     assert len(lows) >= 2 and lows == sorted(lows)
     kept = max(oom["stacks"], key=lambda row: row["bytes"])
