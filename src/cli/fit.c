@@ -82,7 +82,7 @@ static int search(struct fit *fit, const struct arguments *arguments)
 	struct text out;
 	if (!read_all(fit, arguments))
 		return STATUS_USAGE;
-	if (run_preload() || !simulate_preload(false))
+	if (run_preload() || !simulate_preload(false, fit->cards[0]->simulation.device_count > 1))
 		return STATUS_CANNOT_RUN;
 	int status = fit_run_all(fit);
 	if (status)

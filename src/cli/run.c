@@ -190,7 +190,9 @@ static int run(const struct arguments *arguments)
 	make_tree_id(tree);
 	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || set_output(output) || prepare_folder())
 		return STATUS_CANNOT_RUN;
-	if (is_simulated && !(simulate_preload(simulation.has_values) && simulate_set_card(&simulation)))
+	if (is_simulated &&
+	    !(simulate_preload(simulation.has_values, simulation.device_count > 1) &&
+	      simulate_set_card(&simulation)))
 		return STATUS_CANNOT_RUN;
 	struct timespec begin;
 	clock_gettime(CLOCK_REALTIME, &begin);

@@ -46,14 +46,14 @@ static bool put_first(const char *variable, const char *folder)
 	return !failed;
 }
 
-static bool preload_python(const char *folder)
+static bool preload_python(const char *folder, const char *values)
 {
 	char python[PATH_MAX + 8];
 	snprintf(python, sizeof python, "%s/python", folder);
-	return put_first("PYTHONPATH", python);
+	return put_first("PYTHONPATH", python) && !setenv("SIMGPU_VALUES", values, 1);
 }
 
-bool simulate_preload(bool has_values)
+bool simulate_preload(bool has_values, bool has_ranks)
 {
 	static const char *const places[] = {"libmemtrace-sim",
 					     "../lib/memtrace/libmemtrace-sim"};
@@ -68,7 +68,7 @@ bool simulate_preload(bool has_values)
 	int failed = setenv("LD_PRELOAD", text_string(&list), 1);
 	text_release(&list);
 	/* The numbers in them are those of other GPUs. */
-	if (has_values && !preload_python(folder))
+	if ((has_values || has_ranks) && !preload_python(folder, has_values ? "all" : "objects"))
 		return false;
 	return !failed && put_first("LD_LIBRARY_PATH", folder) && !unsetenv("CUDA_VISIBLE_DEVICES") &&
 	       !unsetenv("NVIDIA_VISIBLE_DEVICES");

@@ -20,8 +20,8 @@ struct simulation {
 
 /* After run_preload(): the stand-ins behind libmemtrace.so in LD_PRELOAD, where a library that is
  * loaded already wins over every RPATH, and before everything in LD_LIBRARY_PATH; `has_values`: Python
- * finds its hook. False: it was said why. */
-bool simulate_preload(bool has_values);
+ * finds its hook; `has_ranks`: it works inside the exchange of objects alone. False: it was said why. */
+bool simulate_preload(bool has_values, bool has_ranks);
 
 /* The card, its memory and count, for children. False: out of memory. */
 bool simulate_set_card(const struct simulation *);

@@ -33,7 +33,7 @@ static int run(const struct arguments *arguments)
 	if (arguments->operand_count > 2)
 		return options_wrong(&verb_sparse_checkpoint, "there are too many operands");
 	/* A PyTorch for CUDA cannot be imported without its libraries. */
-	if (!simulate_preload(false))
+	if (!simulate_preload(false, false))
 		return STATUS_CANNOT_RUN;
 	int error = become_python(python ? python : "python", arguments->operands, dtype ? dtype : "");
 	if (!python && error == -ENOENT)

@@ -112,10 +112,10 @@ static void complain(const struct nccl_work *work, int rank, const struct nccl_m
 	describe(&work->message, own_text, sizeof(own_text));
 	describe(other, other_text, sizeof(other_text));
 	nccl_room_fail(work->comm->room, NCCL_INVALID_USAGE,
-		       "NCCL: call %llu of a communicator of %d is %s on rank %d, but %s on rank %d"
-		       " (or other root or operation)",
+		       "NCCL: call %llu of a communicator of %d is %s on rank %d, but %s on rank %d%s",
 		       (unsigned long long)work->number + 1, work->comm->rank_count, own_text,
-		       work->comm->rank, other_text, rank);
+		       work->comm->rank, other_text, rank,
+		       is_between_two(work) ? "" : " (or another root or operation)");
 }
 
 /* All that it needs was said: parts of it. */

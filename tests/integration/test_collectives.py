@@ -109,13 +109,14 @@ def said(output):
     return json.loads(line[5:])
 
 
-@pytest.mark.parametrize("world, bound", [(2, ""), (4, "1"), (3, "")] if FULL else [(2, "")])
-def test_small_collectives_give_what_gloo_gives_on_the_cpu(tmp_path, world, bound):
+@pytest.mark.parametrize("world, bound, options",
+                         [(2, "", []), (4, "1", []), (3, "", ["--values"])] if FULL else [(2, "", [])])
+def test_small_collectives_give_what_gloo_gives_on_the_cpu(tmp_path, world, bound, options):
     truth = run(torchrun(world, COLLECTIVES, "gloo"), environment(preload=False), cwd=tmp_path)
     assert truth.returncode == 0, truth.stderr
     env = environment(preload=False, LC_ALL="C.UTF-8", BOUND=bound)
     del env["LD_LIBRARY_PATH"]
-    dry = run([TOOL, "run", "--simulate", "l4", "--devices", world, "--values", "--",
+    dry = run([TOOL, "run", "--simulate", "l4", "--devices", world, *options, "--",
                *torchrun(world, COLLECTIVES, "nccl")], env, cwd=tmp_path)
     assert dry.returncode == 0, dry.stderr
     assert "simgpu:" not in dry.stderr
@@ -150,6 +151,14 @@ def test_each_rank_of_a_sharded_model_has_its_own_account(tmp_path):
     assert first == second
     layer = 4 * (2 * 4 * 1024 * 1024 + 5 * 1024)
     assert 4 * 4 * layer / 2 + layer < first["allocated_bytes.all.peak"] < 4 * 4 * layer
+
+
+def test_stages_of_a_pipeline_have_accounts_of_their_own(tmp_path):
+    """Two layers each: weights, gradients, Adam's two states and the roots that it takes. PyTorch's stages tell each
+    other their shapes as pickled objects."""
+    layer = 4 * (2 * 4 * 1024 * 1024 + 5 * 1024)
+    for stage in accounts(tmp_path, 2, "pipeline"):
+        assert 5 * 2 * layer < stage["allocated_bytes.all.peak"] < 5 * 2 * layer + (8 << 20)
 
 
 @pytest.mark.skipif(not FULL, reason="30 PyTorch processes: full")

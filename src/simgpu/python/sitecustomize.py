@@ -7,14 +7,20 @@ numbers or truth values, the same operator runs on the CPU too, on what the simu
 and the result is put into that memory. So masks, lengths, counts and stop flags are right as far as
 they do not depend on what a kernel computes in floating point, which reads as zeros.
 
+With SIMGPU_VALUES=objects this is so only inside PyTorch's functions by which ranks exchange objects.
+
 Not done: random operators, results above 64 KiB, operators that compiled code calls by itself.
 """
 
+import functools
 import importlib.util
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Ranks first tell each other how long their pickled objects are.
+OBJECTS = ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
+           "recv_object_list")
 SMALL_BYTES = 64 << 10  # the simulated memory keeps no more (DRIVER_SHADOW_BYTES)
 
 
@@ -174,7 +180,22 @@ def start(torch):
                     complain(function, error)
             return given
 
-    Values().__enter__()
+    def with_values(function):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            with Values():
+                return function(*args, **kwargs)
+
+        return call
+
+    if os.environ.get("SIMGPU_VALUES") != "objects":
+        Values().__enter__()
+        return
+    for module in ("torch.distributed", "torch.distributed.distributed_c10d"):
+        for name in OBJECTS:
+            function = getattr(sys.modules.get(module), name, None)
+            if function is not None:
+                setattr(sys.modules[module], name, with_values(function))
 
 
 class AfterImport:
