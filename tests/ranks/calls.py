@@ -145,5 +145,5 @@ elif sys.argv[1] == "id":
     new = Id()
     check(nccl.ncclGetUniqueId(ctypes.byref(new)))
     print(new.text.decode())
-else:
+elif sys.argv[1] == "rank":
     rank_main(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
