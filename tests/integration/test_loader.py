@@ -3,6 +3,8 @@ what is found is what would be found without us, and what can be seen is seen.""
 
 import os
 import shutil
+import sys
+import textwrap
 
 import pytest
 
@@ -100,3 +102,41 @@ def test_missing_places_for_an_answer_are_the_driver_s_matter(simgpu, tmp_path):
     plain = traced.run(tmp_path / "plain", "guest", "null", cuda=simgpu, preload=False)
     run = traced.run(tmp_path / "traced", "guest", "null", cuda=simgpu)
     assert plain.status == 0 and (run.status, run.stdout) == (plain.status, plain.stdout)
+
+
+# What a runtime asks for before anything is initialised, and what nobody should ask.
+ODD_LOOK_UPS = """
+    import ctypes
+    cuda = ctypes.CDLL("libcuda.so.1")
+    NAMES = [b"", b"cu", b"cuda", b"cuMemAlloc", b"cuMemAlloc_v2", b"cuMemAlloc_v9", b"cuMemAllocAsync",
+             b"cuGetProcAddress", b"cuCtxCreate", b"cuNoSuchThing", b"cudnnCreate", b"x" * 5000]
+    TABLE = bytes.fromhex("f8cff95121468b4eb9e2fb469e7c0dd9")
+    def look_up(name, version, flags):
+        found, status = ctypes.c_void_p(1), ctypes.c_int(77)
+        question = name, ctypes.byref(found), version, ctypes.c_uint64(flags)
+        for ask, *rest in (cuda.cuGetProcAddress_v2, ctypes.byref(status)), (cuda.cuGetProcAddress_v2, None), \\
+                          (cuda.cuGetProcAddress,):
+            found.value = 1
+            print(name[:20], version, flags, ask(*question, *rest), found.value not in (None, 1), status.value)
+    def ask_all():
+        for name in NAMES:
+            for version in -1, 0, 2000, 3020, 11020, 12000, 13000, 99999:
+                for flags in 0, 1, 2, 3, 1 << 40:
+                    look_up(name, version, flags)
+            print(name[:20], cuda.cuGetProcAddress_v2(name, None, 12000, ctypes.c_uint64(0), None))
+        table = ctypes.c_void_p()
+        print(cuda.cuGetExportTable(ctypes.byref(table), TABLE), table.value)
+    ask_all()
+    print(cuda.cuInit(0))
+    ask_all()
+"""
+
+
+def test_odd_look_ups_are_answered_as_without_us(simgpu, tmp_path):
+    """No name, unknown ones, any version and flag, missing places, the hidden tables, before and after cuInit."""
+    program = (sys.executable, "-c", textwrap.dedent(ODD_LOOK_UPS))
+    plain = traced.run(tmp_path / "plain", *program, cuda=simgpu, preload=False)
+    run = traced.run(tmp_path / "traced", *program, cuda=simgpu)
+    assert plain.status == 0 and len(plain.stdout.splitlines()) > 2 * 12 * 8 * 5 * 3, plain.stderr
+    assert (run.status, run.stdout, run.stderr) == (0, plain.stdout, "")
+    assert not run.traces
