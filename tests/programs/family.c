@@ -6,10 +6,11 @@
  *
  * MODE: silent (the child ends by _exit and has allocated nothing), silent_exit (by exit), child
  * (it takes 5000 bytes and ends by exit), threads (20 children that take 3 x 100 bytes, while four
- * threads of the parent allocate), clone (a child by clone, which allocates as in "child"), clone_shared
- * (one that shares the parent's memory and ends by _exit), locked (as "silent" and "child", by _exit, while
- * another thread holds the loader's lock), vfork (the child ends by _exit), vfork_exec and spawn (the child
- * becomes ARGUMENT), exec (the process itself becomes ARGUMENT). */
+ * threads of the parent allocate), clone (a child by clone, which allocates as in "child"), raw_clone
+ * (the same by the system call itself), clone_shared (one that shares the parent's memory and ends by
+ * _exit), locked (as "silent" and "child", by _exit, while another thread holds the loader's lock),
+ * vfork (the child ends by _exit), vfork_exec and spawn (the child becomes ARGUMENT), exec (the process
+ * itself becomes ARGUMENT). */
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,6 +18,7 @@
 #include <stdatomic.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,6 +93,17 @@ static int clone_child(int (*run)(void *), int flags)
 static int cloned_child_allocates(void)
 {
 	return clone_child(take_and_exit, 0);
+}
+
+/* On a copy of this stack, unknown to libc. */
+static int raw_child_allocates(void)
+{
+	fflush(stdout);
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!child)
+		take_and_exit(NULL);
+	printf("%d\n", (int)child);
+	return wait_for(child) == 5;
 }
 
 static int cloned_child_shares(void)
@@ -212,6 +225,7 @@ static const struct {
 	{"silent", child_is_silent},  {"silent_exit", child_is_silent_at_exit},
 	{"child", child_allocates},   {"threads", children_beside_threads},
 	{"locked", children_beside_lock}, {"clone", cloned_child_allocates},
+	{"raw_clone", raw_child_allocates},
 	{"clone_shared", cloned_child_shares},
 	{"vfork", vfork_child_exits}, {"vfork_exec", vfork_child_becomes},
 	{"spawn", spawned_child},     {"exec", become},
