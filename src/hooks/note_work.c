@@ -48,8 +48,29 @@ void note_cuMemcpyHtoDAsync(struct call *call, CUdeviceptr to, const void *from,
 	note_copy(call, to, bytes, 0);
 }
 
+static void note_readback(const struct call *call, uint64_t from, uint64_t bytes)
+{
+	if (!call->status)
+		probe_note_readback(from, bytes);
+}
+
+void note_cuMemcpyDtoH(struct call *call, void *to, CUdeviceptr from, size_t bytes)
+{
+	(void)to;
+	note_readback(call, from, bytes);
+}
+
+void note_cuMemcpyDtoHAsync(struct call *call, void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	(void)to;
+	(void)stream;
+	note_readback(call, from, bytes);
+}
+
 void note_cuMemcpy2D(struct call *call, const CUDA_MEMCPY2D *rows)
 {
+	if (rows->srcMemoryType == CU_MEMORYTYPE_DEVICE && rows->dstMemoryType == CU_MEMORYTYPE_HOST)
+		note_readback(call, rows->srcDevice, rows->WidthInBytes * rows->Height);
 	bool is_from_host = rows->srcMemoryType == CU_MEMORYTYPE_HOST;
 	bool is_linear = rows->dstMemoryType == CU_MEMORYTYPE_DEVICE || rows->dstMemoryType == CU_MEMORYTYPE_UNIFIED;
 	if (is_linear && (is_from_host || rows->srcMemoryType == CU_MEMORYTYPE_UNIFIED))
@@ -65,8 +86,8 @@ void note_cuMemcpy2DAsync(struct call *call, const CUDA_MEMCPY2D *rows, CUstream
 
 void note_cudaMemcpy(struct call *call, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-	if (kind == cudaMemcpyDeviceToHost && !call->status)
-		probe_note_readback(bits_of(from), bytes);
+	if (kind == cudaMemcpyDeviceToHost)
+		note_readback(call, bits_of(from), bytes);
 	if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDefault)
 		note_copy(call, bits_of(to), bytes, kind == cudaMemcpyDefault ? bits_of(from) : 0);
 }

@@ -326,6 +326,14 @@ def test_what_no_gpu_computed_reads_as_zeros_and_is_told_by_line(tmp_path):
     assert "--values computes small whole numbers" in result.stderr
 
 
+def test_copies_to_the_host_by_the_driver_are_told_too(tmp_path):
+    result = dry("l4", "--", TRAINING, "reading", "1", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert re.findall(r" (\d+) times$", result.stderr, re.M) == ["3"], result.stderr
+    result = dry("l4", "--", TRAINING, "linear", "1", cwd=tmp_path)
+    assert "read back" not in result.stderr
+
+
 COMPUTING = """\
 import json, sys, torch
 x = torch.arange(6, device="cuda")

@@ -6,23 +6,27 @@
 static char host_bytes[64];
 
 /* Both ends are the host's: no memory is needed that would be an event. */
-#define COPY_CASES(symbol, type, ...)                                                            \
+#define COPY_CASES(symbol, to_type, from_type, ...)                                              \
 	void case_##symbol(void)                                                                 \
 	{                                                                                        \
 		static char to[sizeof host_bytes];                                               \
-		CALL(call_##symbol((CUdeviceptr)to, (type)host_bytes, sizeof to __VA_OPT__(, )   \
-					   __VA_ARGS__));                                        \
+		CALL(call_##symbol((to_type)to, (from_type)host_bytes,                           \
+				   sizeof to __VA_OPT__(, ) __VA_ARGS__));                       \
 		expect_nothing();                                                                \
 	}
 
-COPY_CASES(cuMemcpy, CUdeviceptr)
-COPY_CASES(cuMemcpy_ptds, CUdeviceptr)
-COPY_CASES(cuMemcpyAsync, CUdeviceptr, stream)
-COPY_CASES(cuMemcpyAsync_ptsz, CUdeviceptr, stream)
-COPY_CASES(cuMemcpyHtoD_v2, const void *)
-COPY_CASES(cuMemcpyHtoD_v2_ptds, const void *)
-COPY_CASES(cuMemcpyHtoDAsync_v2, const void *, stream)
-COPY_CASES(cuMemcpyHtoDAsync_v2_ptsz, const void *, stream)
+COPY_CASES(cuMemcpy, CUdeviceptr, CUdeviceptr)
+COPY_CASES(cuMemcpy_ptds, CUdeviceptr, CUdeviceptr)
+COPY_CASES(cuMemcpyAsync, CUdeviceptr, CUdeviceptr, stream)
+COPY_CASES(cuMemcpyAsync_ptsz, CUdeviceptr, CUdeviceptr, stream)
+COPY_CASES(cuMemcpyHtoD_v2, CUdeviceptr, const void *)
+COPY_CASES(cuMemcpyHtoD_v2_ptds, CUdeviceptr, const void *)
+COPY_CASES(cuMemcpyHtoDAsync_v2, CUdeviceptr, const void *, stream)
+COPY_CASES(cuMemcpyHtoDAsync_v2_ptsz, CUdeviceptr, const void *, stream)
+COPY_CASES(cuMemcpyDtoH_v2, void *, CUdeviceptr)
+COPY_CASES(cuMemcpyDtoH_v2_ptds, void *, CUdeviceptr)
+COPY_CASES(cuMemcpyDtoHAsync_v2, void *, CUdeviceptr, stream)
+COPY_CASES(cuMemcpyDtoHAsync_v2_ptsz, void *, CUdeviceptr, stream)
 
 static CUDA_MEMCPY2D rows_to(void *to)
 {

@@ -4,7 +4,8 @@
  *
  * MODEL: linear (weights and BATCH activations), plateau (an optimizer step that hides small
  * batches), jagged (odd batches need more), cached (keeps what it frees, and gives it back when
- * memory runs out: a retry), deaf (does not know of BATCH), broken (fails, not for want of memory).
+ * memory runs out: a retry), deaf (does not know of BATCH), broken (fails, not for want of memory),
+ * reading (copies 4 bytes to the host in the three ways that the driver has).
  * Exit status: 1 out of memory, 3 broken. */
 #include <cuda.h>
 #include <stdio.h>
@@ -64,6 +65,20 @@ static void train(const char *model, size_t batch)
 	cuMemFree(gradients);
 }
 
+static void read_back(CUdeviceptr from)
+{
+	unsigned to = 0;
+	CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			      .srcDevice = from,
+			      .dstMemoryType = CU_MEMORYTYPE_HOST,
+			      .dstHost = &to,
+			      .WidthInBytes = sizeof to,
+			      .Height = 1};
+	if (cuMemcpyDtoH(&to, from, sizeof to) || cuMemcpyDtoHAsync(&to, from, sizeof to, NULL) ||
+	    cuMemcpy2D(&rows))
+		exit(4);
+}
+
 int main(int count, char **words)
 {
 	CUcontext context;
@@ -74,10 +89,12 @@ int main(int count, char **words)
 	if (!strcmp(words[1], "broken"))
 		return fprintf(stderr, "no such data set\n"), 3;
 	size_t batch = !strcmp(words[1], "deaf") ? 8 : strtoul(words[2], NULL, 10);
-	take(WEIGHTS_MIB);
+	CUdeviceptr weights = take(WEIGHTS_MIB);
 	size_t free_bytes, total_bytes;
 	cuMemGetInfo(&free_bytes, &total_bytes);
 	for (unsigned step = 0; step < 3; step++)
 		train(words[1], batch);
+	if (!strcmp(words[1], "reading"))
+		read_back(weights);
 	return 0;
 }
