@@ -186,8 +186,9 @@ $(B)/obj/%.o: %.S $(flags_file)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(depflags) $(cppflags) -fPIC -c -o $@ $<
 
-# It is the text of that file.
+# They are the texts of these files.
 $(B)/obj/src/cli/sparse_checkpoint_script.o: src/cli/sparse_checkpoint.py
+$(B)/obj/src/cli/profile_card_script.o: src/cli/profile_card.py
 
 $(gen)/:
 	$(Q)mkdir -p $@

@@ -67,7 +67,7 @@ bool card_choose(struct sim_card *card, const char *name)
 
 bool card_set_environment(const struct sim_card *card)
 {
-	char text[512];
+	char text[SIM_CARD_TEXT_BYTES];
 	sim_card_describe(card, ",", text, sizeof text);
 	return !setenv("SIMGPU_CARD", text, 1);
 }

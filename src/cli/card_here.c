@@ -44,6 +44,7 @@ static void take_context_of_kin(struct sim_card *card)
 	if (sim_card_find(&kin, card->title)) {
 		card->context_bytes = kin.context_bytes;
 		card->context_spread_bytes = kin.context_spread_bytes;
+		memcpy(card->context_source, kin.context_source, sizeof card->context_source);
 		return;
 	}
 	card->context_spread_bytes = card->context_bytes / 2;

@@ -29,7 +29,9 @@ static void add_row(struct text *out, const struct sim_card *card)
 		    card->shared_per_block_bytes / 1024, card->l2_bytes / 1024 / 1024);
 	text_add_mib(out, card->context_bytes, 8);
 	text_add(out, output_is_ascii() ? " +- " : " ± ");
-	text_add_mib(out, card->context_spread_bytes, 0);
+	text_add_mib(out, card->context_spread_bytes, 4);
+	text_add(out, "  ");
+	text_add_escaped(out, *card->context_source ? card->context_source : "estimated");
 	text_add_char(out, '\n');
 }
 
@@ -37,15 +39,16 @@ static void print(struct text *out)
 {
 	struct sim_card card;
 	text_add(out, "card        title                         memory  cap.   SMs threads shared"
-		      "     L2 context\n"
+		      "     L2 context and who\n"
 		      "                                             MiB           of SM  KiB/bl    MiB"
-		      "     MiB\n");
+		      "     MiB    measured it\n");
 	for (size_t i = 0; sim_card_at(&card, i); i++)
 		add_row(out, &card);
 	text_add(out,
 		 "\nmemory: as CUDA reports it, the lowest value that recent drivers give.\n"
-		 "context: what a process takes before its first tensor; measured or estimated, the\n"
-		 "sources are in cards.def of the simulated GPU.\n"
+		 "context: what a process takes beside its allocations, libraries' code included, and\n"
+		 "how far drivers and programs differ. How much of it each library brings is known only\n"
+		 "of a card that was measured: memtrace profile-card, once, on a real one.\n"
 		 "A card of your own is a file of lines such as 'memory = 22GiB', 'capability = 8.9',\n"
 		 "'multiprocessors = 58', 'context = 250MiB': memtrace run --simulate ./mycard.txt\n");
 }
@@ -69,6 +72,7 @@ static void add_json(struct json *json, const struct sim_card *card)
 	json_signed(json, "l2_bytes", card->l2_bytes);
 	json_unsigned(json, "context_bytes", card->context_bytes);
 	json_unsigned(json, "context_spread_bytes", card->context_spread_bytes);
+	json_string(json, "context_source", *card->context_source ? card->context_source : NULL);
 	json_close(json, '}');
 }
 
@@ -90,7 +94,7 @@ static void print_json(struct text *out, const struct sim_card *here)
 
 static int run(const struct arguments *arguments)
 {
-	char description[512];
+	char description[SIM_CARD_TEXT_BYTES];
 	struct sim_card here;
 	struct text out;
 	bool wants_here = arguments->options[OPTION_LIKE_HERE];
@@ -119,7 +123,11 @@ const struct verb verb_cards = {
 	.usage = "[--json] [--like-here]",
 	.details = "A file that describes a card has lines KEY = VALUE; capability (8.9) and memory (24GiB) must be\n"
 		   "there. The others: name, multiprocessors, threads_per_multiprocessor, shared_per_block,\n"
-		   "shared_per_multiprocessor, l2, context (what CUDA itself takes), context_spread.",
+		   "shared_per_multiprocessor, l2, context (what CUDA itself takes), context_spread, context_source.\n"
+		   "Measured by profile-card: first_NAME, what the first use of a library takes beyond the context\n"
+		   "(kernels, cublas, cublaslt, cudnn, cufft, cusolver, cusparse); cuDNN's workspaces in thousandths of\n"
+		   "the image (conv_forward, conv_backward_data) and of the filter (conv_backward_filter), and the\n"
+		   "most that it takes (conv_limit).",
 	.options = options,
 	.run = run,
 };

@@ -99,6 +99,12 @@ static void add_bound(struct text *out, bool is_late)
 		      "               other extreme\n");
 }
 
+/* Was it measured, by profile-card with PyTorch? Kernels take something on every card. */
+static bool has_profile(const struct sim_card *card)
+{
+	return card->first_use_bytes[SIM_CODE_kernels] > 0;
+}
+
 void simulate_add_promise(struct text *out, const struct simulation *simulation)
 {
 	const struct sim_card *card = &simulation->card;
@@ -119,8 +125,15 @@ void simulate_add_promise(struct text *out, const struct simulation *simulation)
 	text_add_size(out, card->context_bytes);
 	text_printf(out, " %s ", spread);
 	text_add_size(out, card->context_spread_bytes);
-	text_add(out, "; workspaces of cuDNN (convolutions:\n"
-		      "               a few per cent); how much of the card's memory the driver leaves\n");
+	text_add(out, " (");
+	text_add_escaped(out, *card->context_source ? card->context_source : "estimated");
+	text_add(out, ");\n");
+	text_add(out, has_profile(card) ?
+		      "               what libraries take and workspaces of cuDNN, as that card's profile has\n"
+		      "               them; how much of the card's memory the driver leaves\n" :
+		      "               workspaces of cuDNN (convolutions: a few per cent); how much of the\n"
+		      "               card's memory the driver leaves. A real card of the kind tells:\n"
+		      "               memtrace profile-card\n");
 	if (simulation->device_count > 1)
 		text_add(out, "               buffers of NCCL, by its version and the card's links: measured for\n"
 			      "               8 H100 and for 2 and 4 A100, the rest estimated\n");

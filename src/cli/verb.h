@@ -52,7 +52,7 @@ struct verb {
 };
 
 #define VERBS(X) X(run) X(report) X(steps) X(peak) X(oom) X(whatif) \
-	X(flame) X(dump) X(check) X(cards) X(fit) X(sparse_checkpoint) X(help)
+	X(flame) X(dump) X(check) X(cards) X(profile_card) X(fit) X(sparse_checkpoint) X(help)
 
 #define X(name) extern const struct verb verb_##name;
 VERBS(X)

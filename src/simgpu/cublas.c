@@ -10,6 +10,7 @@
 #include "sim_cublas.h"
 
 #include "sim_driver.h"
+#include "sim_first_use.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@ struct cublas_handle {
 
 SIM_API(int, cublasCreate_v2, struct cublas_handle **handle)
 {
+	if (sim_first_use(SIM_CODE_cublas) != 0)
+		return CUBLAS_ALLOC_FAILED;
 	*handle = calloc(1, sizeof(**handle));
 	return *handle ? CUBLAS_SUCCESS : CUBLAS_ALLOC_FAILED;
 }

@@ -6,6 +6,7 @@
  * The workspace that PyTorch passes is PyTorch's own choice and independent of what is said here.
  */
 #include "sim_cublas.h"
+#include "sim_first_use.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -247,4 +248,8 @@ SIM_API(int, cublasLtMatmulAlgoConfigGetAttribute, const struct lt_algorithm *al
 	return CUBLAS_SUCCESS;
 }
 
-SIM_ACCEPT(cublasLtMatmul)
+/* PyTorch makes no handle of its own for it: it uses cuBLAS's. The parameters are as in SIM_ACCEPT. */
+SIM_API(int, cublasLtMatmul, void)
+{
+	return sim_first_use(SIM_CODE_cublaslt) != 0 ? CUBLAS_ALLOC_FAILED : CUBLAS_SUCCESS;
+}

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "sim_cudnn.h"
+#include "sim_first_use.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -73,6 +74,8 @@ SIM_API(void, cudnnGetLastErrorString, char *message, size_t max_bytes)
 
 SIM_API(int, cudnnCreate, struct cudnn_handle **handle)
 {
+	if (sim_first_use(SIM_CODE_cudnn) != 0)
+		return CUDNN_ALLOC_FAILED;
 	*handle = calloc(1, sizeof(**handle));
 	return *handle ? CUDNN_SUCCESS : CUDNN_ALLOC_FAILED;
 }

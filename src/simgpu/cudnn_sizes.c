@@ -9,9 +9,10 @@
  *   what                          size                           assumption
  *   convolution forward           image / 8                      tiles of the lowered image
  *   convolution backward data     image / 4                      the same, with fp32 partials
- *   convolution backward filter   4 × filter + 4 KiB             a few partial sums
+ *   convolution backward filter   4 × filter                     a few partial sums
  *   … with a 1×1 window           0, but filter as above         a plain matrix product
  *   … never more than             SIMGPU_CUDNN_WORKSPACE         32 MiB, a usual limit
+ *   (these four as the card's profile says, if it has one: sim_card.h)
  *   batch norm workspace          64 bytes a channel             partial sums
  *   batch norm reserve            a bit an element               mask of a fused activation
  *   RNN workspace                 gates × cells                  the gates of one layer
@@ -21,27 +22,38 @@
  */
 #include "sim_cudnn.h"
 
-#include "sim.h"
+#include <pthread.h>
+#include <stdlib.h>
 
-#define ALIGNMENT_BYTES  512 /* of a workspace */
-#define CONV_LIMIT_BYTES (32 * SIM_MIB)
+#include "sim.h"
+#include "sim_card.h"
+
+#define ALIGNMENT_BYTES 512 /* of a workspace */
 
 static size_t round_up(size_t bytes)
 {
 	return sim_round_up(bytes, ALIGNMENT_BYTES);
 }
 
-/* Read once, so that a setting that cannot be read is complained of once. */
-static size_t conv_limit_bytes(void)
-{
-	static size_t limit_plus_one;
-	size_t limit = __atomic_load_n(&limit_plus_one, __ATOMIC_RELAXED);
+static struct sim_card card;
 
-	if (limit == 0) {
-		limit = sim_env_bytes("SIMGPU_CUDNN_WORKSPACE", CONV_LIMIT_BYTES) + 1;
-		__atomic_store_n(&limit_plus_one, limit, __ATOMIC_RELAXED);
-	}
-	return limit - 1;
+/* Once, so that a setting that cannot be read is complained of once; of the card the driver does. */
+static void read_settings(void)
+{
+	const char *setting = getenv("SIMGPU_CARD");
+	char why[160];
+
+	if (setting == NULL || *setting == '\0' || sim_card_get(&card, setting, why, sizeof(why)) != 0)
+		sim_card_of_capability(&card, 0);
+	card.conv_limit_bytes = sim_env_bytes("SIMGPU_CUDNN_WORKSPACE", card.conv_limit_bytes);
+}
+
+static const struct sim_card *profile(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_settings);
+	return &card;
 }
 
 size_t cudnn_type_bytes(int data_type)
@@ -71,23 +83,28 @@ size_t cudnn_type_bytes(int data_type)
 	}
 }
 
+static size_t thousandths(size_t bytes, int share)
+{
+	return bytes / 1000 * (size_t)share + bytes % 1000 * (size_t)share / 1000;
+}
+
 static size_t conv_bytes(enum cudnn_conv_direction direction, size_t image_bytes,
 			 size_t filter_bytes)
 {
 	switch (direction) {
 	case CONV_BACKWARD_FILTER:
-		return 4 * filter_bytes + 4096;
+		return thousandths(filter_bytes, profile()->conv_backward_filter);
 	case CONV_BACKWARD_DATA:
-		return image_bytes / 4;
+		return thousandths(image_bytes, profile()->conv_backward_data);
 	default:
-		return image_bytes / 8;
+		return thousandths(image_bytes, profile()->conv_forward);
 	}
 }
 
 size_t cudnn_conv_workspace_bytes(enum cudnn_conv_direction direction, size_t image_bytes,
 				  size_t filter_bytes, size_t window)
 {
-	size_t limit = conv_limit_bytes();
+	size_t limit = profile()->conv_limit_bytes;
 	size_t bytes;
 
 	if (window <= 1 && direction != CONV_BACKWARD_FILTER)

@@ -5,8 +5,9 @@
  * for small powers of two, and up to a few times the data otherwise.
  */
 #include "sim_api.h"
+#include "sim_first_use.h"
 
-enum cufft_result { CUFFT_SUCCESS = 0, CUFFT_INVALID_VALUE = 4 };
+enum cufft_result { CUFFT_SUCCESS = 0, CUFFT_ALLOC_FAILED = 2, CUFFT_INVALID_VALUE = 4 };
 
 /* 12.0 with CUDA 13, 11.3 with CUDA 12: what a program built for it takes. */
 SIM_API(int, cufftGetVersion, int *version)
@@ -19,6 +20,8 @@ SIM_API(int, cufftCreate, int *plan)
 {
 	static int last_plan;
 
+	if (sim_first_use(SIM_CODE_cufft) != 0)
+		return CUFFT_ALLOC_FAILED;
 	*plan = __atomic_add_fetch(&last_plan, 1, __ATOMIC_RELAXED);
 	return CUFFT_SUCCESS;
 }

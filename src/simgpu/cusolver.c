@@ -10,6 +10,7 @@
 #include "sim_api.h"
 
 #include "sim_driver.h"
+#include "sim_first_use.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -30,6 +31,8 @@ SIM_API(int, cusolverGetVersion, int *version)
 
 SIM_API(int, cusolverDnCreate, struct cusolver_handle **handle)
 {
+	if (sim_first_use(SIM_CODE_cusolver) != 0)
+		return CUSOLVER_ALLOC_FAILED;
 	*handle = calloc(1, sizeof(**handle));
 	return *handle ? CUSOLVER_SUCCESS : CUSOLVER_ALLOC_FAILED;
 }

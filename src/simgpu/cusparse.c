@@ -6,6 +6,7 @@
  * sum of two sparse matrices (both ask how many elements the result has) and block-sparse calls.
  */
 #include "sim_api.h"
+#include "sim_first_use.h"
 
 #include <stdlib.h>
 
@@ -54,7 +55,11 @@ static int object_new(struct sparse_object **object)
 		return CUSPARSE_SUCCESS;                 \
 	}
 
-CREATE(cusparseCreate)
+SIM_API(int, cusparseCreate, struct sparse_object **handle)
+{
+	return sim_first_use(SIM_CODE_cusparse) == 0 ? object_new(handle) : CUSPARSE_ALLOC_FAILED;
+}
+
 DESTROY(cusparseDestroy)
 CREATE(cusparseCreateMatDescr)
 DESTROY(cusparseDestroyMatDescr)

@@ -103,6 +103,8 @@ struct CUctx_st {
 	unsigned retain_count; /* of a primary context; 1 for one made by cuCtxCreate */
 	unsigned flags;
 	uint32_t id; /* by which CUPTI names it */
+	unsigned used_codes; /* a bit for each sim_code; the rest is driver_code.c's too */
+	size_t code_bytes, stack_bytes;
 };
 
 CUcontext context_primary(int device);
@@ -111,6 +113,14 @@ CUcontext context_of_memory(void);
 int context_device(void); /* without lock; device of the calling thread's context, 0 without one */
 /* Without lock.  The current device, or NOT_INITIALIZED or INVALID_CONTEXT. */
 CUresult context_require(int *device);
+
+/* ---- driver_code.c: code at its first use, stacks ---- */
+
+/* Without lock.  The calling thread's context uses it: charged once. */
+CUresult code_use(enum sim_code code);
+CUresult code_set_stack(CUcontext context, size_t stack_bytes);
+size_t code_stack(const struct CUctx_st *context); /* bytes a thread */
+void code_end(CUcontext context);                  /* the context ends */
 
 /* ---- driver_ranges.c: a set of address ranges ---- */
 

@@ -82,6 +82,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 static void primary_end(CUdevice device)
 {
 	memory_end(context_primary(device));
+	code_end(context_primary(device));
 	device_uncharge_overhead(device, driver_machine.context_bytes);
 	context_primary(device)->retain_count = 0;
 }
@@ -240,6 +241,7 @@ CUresult cuCtxDestroy(CUcontext context)
 		depth--;
 	pthread_mutex_lock(&driver_lock);
 	memory_end(context);
+	code_end(context);
 	device_uncharge_overhead(context->device, driver_machine.context_bytes);
 	pthread_mutex_unlock(&driver_lock);
 	free(context);
@@ -299,13 +301,23 @@ CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
 
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 {
-	*value = limit == CU_LIMIT_STACK_SIZE ? SIM_KIB : 8 * SIM_MIB;
+	const struct CUctx_st *context = context_of_memory();
+	size_t stack_bytes = context != NULL ? code_stack(context) : SIM_KIB;
+
+	*value = limit == CU_LIMIT_STACK_SIZE ? stack_bytes : 8 * SIM_MIB;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
-	return CUDA_SUCCESS;
+	CUcontext context = context_of_memory();
+
+	if (limit != CU_LIMIT_STACK_SIZE || context == NULL)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&driver_lock);
+	CUresult result = code_set_stack(context, value);
+	pthread_mutex_unlock(&driver_lock);
+	return result;
 }
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)

@@ -13,8 +13,11 @@
 
 static CUresult launch(CUstream stream)
 {
-	capture_note_work(stream, CU_GRAPH_NODE_TYPE_KERNEL);
-	return CUDA_SUCCESS;
+	CUresult result = code_use(SIM_CODE_kernels);
+
+	if (result == CUDA_SUCCESS)
+		capture_note_work(stream, CU_GRAPH_NODE_TYPE_KERNEL);
+	return result;
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -12,10 +12,18 @@
 
 #include "sim.h"
 
-#define KIB                   1024
-#define CONTEXT_DEFAULT_BYTES (300 * SIM_MIB)
-#define FILE_BYTES_MAX        8192
+#define KIB            1024
+#define FILE_BYTES_MAX 16384
 #define NO_TITLE       "GPU" /* of a description without a name */
+
+/* Of cuDNN's workspaces for convolutions, where no profile tells: assumptions (cudnn_sizes.c). */
+static const struct sim_card unmeasured = {
+	.context_bytes = 300 * SIM_MIB,
+	.conv_forward = 125,
+	.conv_backward_data = 250,
+	.conv_backward_filter = 4000,
+	.conv_limit_bytes = 32 * SIM_MIB,
+};
 
 /* Oldest first: capability, multiprocessors, threads of one, shared memory for a block and of a
  * multiprocessor, bus width, L2, clocks. */
@@ -40,10 +48,11 @@ static const struct sim_card generations[] = {
 #define GENERATION_COUNT (sizeof(generations) / sizeof(generations[0]))
 
 static const struct sim_card cards[] = {
-#define CARD(id, model, others, memory_mib, cc, sms, l2_kib, context_mib, spread_mib)             \
+#define CARD(id, model, others, memory_mib, cc, sms, l2_kib, context_mib, spread_mib, source)     \
 	{.name = (id), .title = (model), .aliases = (others), .memory_bytes = (memory_mib) * SIM_MIB, \
 	 .capability = (cc), .multiprocessor_count = (sms), .l2_bytes = (l2_kib) * KIB,               \
-	 .context_bytes = (context_mib) * SIM_MIB, .context_spread_bytes = (spread_mib) * SIM_MIB},
+	 .context_bytes = (context_mib) * SIM_MIB, .context_spread_bytes = (spread_mib) * SIM_MIB,    \
+	 .context_source = (source)},
 #include "cards.def"
 #undef CARD
 };
@@ -57,22 +66,28 @@ void sim_card_of_capability(struct sim_card *card, int capability)
 		i--;
 	*card = generations[i];
 	card->capability = capability;
-	card->context_bytes = CONTEXT_DEFAULT_BYTES;
+	card->context_bytes = unmeasured.context_bytes;
+	card->conv_forward = unmeasured.conv_forward;
+	card->conv_backward_data = unmeasured.conv_backward_data;
+	card->conv_backward_filter = unmeasured.conv_backward_filter;
+	card->conv_limit_bytes = unmeasured.conv_limit_bytes;
 }
 
 bool sim_card_at(struct sim_card *card, size_t index)
 {
 	if (index >= CARD_COUNT)
 		return false;
-	*card = cards[index];
-	struct sim_card like;
-	sim_card_of_capability(&like, card->capability);
-	card->threads_per_multiprocessor = like.threads_per_multiprocessor;
-	card->shared_per_block_bytes = like.shared_per_block_bytes;
-	card->shared_per_multiprocessor_bytes = like.shared_per_multiprocessor_bytes;
-	card->bus_width_bits = like.bus_width_bits;
-	card->clock_khz = like.clock_khz;
-	card->memory_clock_khz = like.memory_clock_khz;
+	const struct sim_card *row = &cards[index];
+	sim_card_of_capability(card, row->capability);
+	memcpy(card->name, row->name, sizeof(card->name));
+	memcpy(card->title, row->title, sizeof(card->title));
+	memcpy(card->aliases, row->aliases, sizeof(card->aliases));
+	memcpy(card->context_source, row->context_source, sizeof(card->context_source));
+	card->memory_bytes = row->memory_bytes;
+	card->multiprocessor_count = row->multiprocessor_count;
+	card->l2_bytes = row->l2_bytes;
+	card->context_bytes = row->context_bytes;
+	card->context_spread_bytes = row->context_spread_bytes;
 	return true;
 }
 
@@ -133,19 +148,24 @@ bool sim_card_find(struct sim_card *card, const char *name)
 static const struct key {
 	const char *name;
 	size_t offset;
-	bool is_size; /* a size_t like 24GiB, or an int */
-	bool is_int_size;
+	enum { KEY_SIZE, KEY_NUMBER, KEY_INT_SIZE, KEY_SHARE } kind; /* a size_t; int: > 0, a size, >= 0 */
 } keys[] = {
-#define KEY(name, member, is_size, is_int_size) \
-	{name, offsetof(struct sim_card, member), is_size, is_int_size}
-	KEY("memory", memory_bytes, true, false),
-	KEY("multiprocessors", multiprocessor_count, false, false),
-	KEY("threads_per_multiprocessor", threads_per_multiprocessor, false, false),
-	KEY("shared_per_block", shared_per_block_bytes, false, true),
-	KEY("shared_per_multiprocessor", shared_per_multiprocessor_bytes, false, true),
-	KEY("l2", l2_bytes, false, true),
-	KEY("context", context_bytes, true, false),
-	KEY("context_spread", context_spread_bytes, true, false),
+#define KEY(name, member, kind)  {name, offsetof(struct sim_card, member), KEY_##kind},
+#define X(code) {"first_" #code, offsetof(struct sim_card, first_use_bytes[SIM_CODE_##code]), KEY_SIZE},
+	KEY("memory", memory_bytes, SIZE)
+	KEY("multiprocessors", multiprocessor_count, NUMBER)
+	KEY("threads_per_multiprocessor", threads_per_multiprocessor, NUMBER)
+	KEY("shared_per_block", shared_per_block_bytes, INT_SIZE)
+	KEY("shared_per_multiprocessor", shared_per_multiprocessor_bytes, INT_SIZE)
+	KEY("l2", l2_bytes, INT_SIZE)
+	KEY("context", context_bytes, SIZE)
+	KEY("context_spread", context_spread_bytes, SIZE)
+	SIM_CODES(X)
+	KEY("conv_forward", conv_forward, SHARE)
+	KEY("conv_backward_data", conv_backward_data, SHARE)
+	KEY("conv_backward_filter", conv_backward_filter, SHARE)
+	KEY("conv_limit", conv_limit_bytes, SIZE)
+#undef X
 #undef KEY
 };
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
@@ -165,10 +185,11 @@ static int set_number(struct sim_card *card, const struct key *key, const char *
 
 	if (sim_parse_bytes(value, &number) != 0)
 		return -1;
-	if (!key->is_size && (number == 0 || number > 0x7fffffff ||
-			      (!key->is_int_size && value[strspn(value, "0123456789")] != '\0')))
+	bool is_plain = value[strspn(value, "0123456789")] == '\0';
+	if (key->kind != KEY_SIZE && (number > 0x7fffffff || (number == 0 && key->kind != KEY_SHARE) ||
+				      (!is_plain && key->kind != KEY_INT_SIZE)))
 		return -1;
-	if (key->is_size)
+	if (key->kind == KEY_SIZE)
 		memcpy(member, &number, sizeof(number));
 	else
 		memcpy(member, &(int){(int)number}, sizeof(int));
@@ -182,6 +203,10 @@ static int set(struct sim_card *card, const char *key, const char *value)
 		snprintf(card->name, sizeof(card->name), "%s", value);
 		snprintf(card->title, sizeof(card->title), "%s", value);
 		return *value != '\0' ? 0 : -1;
+	}
+	if (strcmp(key, "context_source") == 0) {
+		snprintf(card->context_source, sizeof(card->context_source), "%s", value);
+		return 0;
 	}
 	if (strcmp(key, "capability") == 0)
 		return parse_capability(value) < 0 ? -1 : 0;
@@ -199,13 +224,23 @@ static char *trim(char *text)
 	return text;
 }
 
+/* A comment goes to the end of its line, commas or not. */
+static char *without_comments(const char *text)
+{
+	char *copy = strdup(text);
+
+	for (char *at = copy; at != NULL && (at = strchr(at, '#')) != NULL; at++)
+		if (at == copy || !isalnum((unsigned char)at[-1]))
+			memset(at, ' ', strcspn(at, "\n"));
+	return copy;
+}
+
 /* Calls `visit` for every "key = value" of a text that is cut up in place. */
 static int each_pair(char *text, struct sim_card *card,
 		     int (*visit)(struct sim_card *, const char *key, const char *value),
 		     char *why, size_t why_bytes)
 {
 	for (char *next = text, *line; (line = strsep(&next, "\n,")) != NULL;) {
-		line[strcspn(line, "#")] = '\0';
 		char *value = strchr(line, '='), *key = trim(line);
 		if (*key == '\0')
 			continue;
@@ -238,7 +273,7 @@ static int visit_capability(struct sim_card *card, const char *key, const char *
 
 int sim_card_parse(struct sim_card *card, const char *text, char *why, size_t why_bytes)
 {
-	char *first = strdup(text), *second = strdup(text);
+	char *first = without_comments(text), *second = without_comments(text);
 	int result = -1;
 
 	card->capability = 0;
@@ -310,12 +345,13 @@ int sim_card_get(struct sim_card *card, const char *setting, char *why, size_t w
 
 void sim_card_describe(const struct sim_card *card, const char *separator, char *text, size_t bytes)
 {
-	int used = snprintf(text, bytes, "name = %s%scapability = %d.%d", card->title, separator,
-			    card->capability / 10, card->capability % 10);
+	int used = snprintf(text, bytes, "name = %s%scapability = %d.%d%scontext_source = %s", card->title,
+			    separator, card->capability / 10, card->capability % 10, separator,
+			    card->context_source);
 
 	for (size_t i = 0; i < KEY_COUNT && used > 0 && (size_t)used < bytes; i++) {
 		const char *member = (const char *)card + keys[i].offset;
-		size_t number = keys[i].is_size ? *(const size_t *)(const void *)member
+		size_t number = keys[i].kind == KEY_SIZE ? *(const size_t *)(const void *)member
 						: (size_t)*(const int *)(const void *)member;
 		used += snprintf(text + used, bytes - (size_t)used, "%s%s = %zu", separator,
 				 keys[i].name, number);

@@ -10,6 +10,27 @@
 
 #pragma GCC visibility push(hidden)
 
+/*
+ * Code that a context takes when it is first used (kernels are loaded lazily since CUDA 11.7): the
+ * program's own, and libraries'.  A new one is a line here and a sim_first_use() in the library.
+ * NCCL's is in its buffers (nccl_sizes.c).
+ */
+#define SIM_CODES(X) \
+	X(kernels)   \
+	X(cublas)    \
+	X(cublaslt)  \
+	X(cudnn)     \
+	X(cufft)     \
+	X(cusolver)  \
+	X(cusparse)
+
+enum sim_code {
+#define X(name) SIM_CODE_##name,
+	SIM_CODES(X)
+#undef X
+		SIM_CODE_COUNT
+};
+
 struct sim_card {
 	char name[32];  /* "a100-40" */
 	char title[48]; /* "A100-SXM4-40GB" */
@@ -25,6 +46,12 @@ struct sim_card {
 	int clock_khz;
 	int memory_clock_khz;
 	size_t context_bytes, context_spread_bytes;
+	char context_source[48]; /* who measured it; "" nobody: an estimate */
+	/* A profile: what is measured on a real card. */
+	size_t first_use_bytes[SIM_CODE_COUNT]; /* beyond the context; 0: not known, so in its spread */
+	int conv_forward, conv_backward_data;   /* cuDNN's workspace, thousandths of the image */
+	int conv_backward_filter;               /* thousandths of the filter */
+	size_t conv_limit_bytes;                /* and never more than this */
 };
 
 /* What cards of a capability are like (that of the nearest older one that is known): one of them,
@@ -39,10 +66,12 @@ bool sim_card_at(struct sim_card *card, size_t index);
 bool sim_card_find(struct sim_card *card, const char *name);
 
 /*
- * A description: "key = value", by lines or commas, '#' begins a comment.  Keys: name, memory,
- * capability (these two must be there), multiprocessors, threads_per_multiprocessor,
- * shared_per_block, shared_per_multiprocessor, l2, context, context_spread; what is not given is as
- * in other cards of the capability.  0, or -1 and a reason of one line in `why`.
+ * A description: "key = value", by lines or commas; '#' begins a comment, but not behind a letter or
+ * digit.  Keys: name, memory, capability (these two must be there), multiprocessors,
+ * threads_per_multiprocessor, shared_per_block, shared_per_multiprocessor, l2, context,
+ * context_spread, context_source; of the profile first_NAME (SIM_CODES), conv_forward,
+ * conv_backward_data, conv_backward_filter, conv_limit.  What is not given is as in other cards of
+ * the capability.  0, or -1 and a reason of one line in `why`.
  */
 int sim_card_parse(struct sim_card *card, const char *text, char *why, size_t why_bytes);
 
@@ -50,7 +79,10 @@ int sim_card_parse(struct sim_card *card, const char *text, char *why, size_t wh
  * is given.  Likewise. */
 int sim_card_get(struct sim_card *card, const char *setting, char *why, size_t why_bytes);
 
-/* The description of a card in one line, as sim_card_parse() reads it, parted by `separator`. */
+/* Room for a description. */
+#define SIM_CARD_TEXT_BYTES 1536
+
+/* The description of a card, as sim_card_parse() reads it, its pairs parted by `separator`. */
 void sim_card_describe(const struct sim_card *card, const char *separator, char *text, size_t bytes);
 
 #pragma GCC visibility pop

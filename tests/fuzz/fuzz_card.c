@@ -12,18 +12,26 @@ static bool are_same(const struct sim_card *a, const struct sim_card *b)
 	       a->context_spread_bytes == b->context_spread_bytes && a->l2_bytes == b->l2_bytes &&
 	       a->shared_per_block_bytes == b->shared_per_block_bytes &&
 	       a->shared_per_multiprocessor_bytes == b->shared_per_multiprocessor_bytes &&
-	       a->threads_per_multiprocessor == b->threads_per_multiprocessor;
+	       a->threads_per_multiprocessor == b->threads_per_multiprocessor &&
+	       !memcmp(a->first_use_bytes, b->first_use_bytes, sizeof a->first_use_bytes) &&
+	       a->conv_forward == b->conv_forward && a->conv_backward_data == b->conv_backward_data &&
+	       a->conv_backward_filter == b->conv_backward_filter &&
+	       a->conv_limit_bytes == b->conv_limit_bytes && !strcmp(a->context_source, b->context_source);
 }
 
 static void check_card(const struct sim_card *card)
 {
-	char text[1024], why[256];
+	char text[2 * SIM_CARD_TEXT_BYTES], why[256];
 	struct sim_card again;
 	if (!memchr(card->name, 0, sizeof card->name) || !*card->name || !card->memory_bytes || !card->capability)
 		abort();
 	sim_card_describe(card, "\n", text, sizeof text);
 	/* Sizes go through a floating-point number: only so far are they exact. */
-	if (card->memory_bytes >> 50 || card->context_bytes >> 50 || card->context_spread_bytes >> 50)
+	size_t highest = card->memory_bytes | card->context_bytes | card->context_spread_bytes |
+			 card->conv_limit_bytes;
+	for (int i = 0; i < SIM_CODE_COUNT; i++)
+		highest |= card->first_use_bytes[i];
+	if (highest >> 50)
 		return;
 	if (sim_card_parse(&again, text, why, sizeof why) || !are_same(card, &again))
 		abort();
