@@ -39,9 +39,10 @@ void sim_warn(const char *format, ...)
 int sim_missing(const char *name, bool *said)
 {
 	if (!__atomic_exchange_n(said, true, __ATOMIC_RELAXED))
-		sim_warn("%s is not simulated: it answers \"not supported\", and if the program "
-			 "then goes another way, that way's memory is shown",
-			 name);
+		sim_warn("%s is not simulated (%s): it answers \"not supported\"; if the program then "
+			 "goes another way, that way's memory is shown, and figures from here on are "
+			 "a lower bound",
+			 name, SIM_SONAME);
 	return SIM_NOT_SUPPORTED;
 }
 

@@ -37,7 +37,7 @@ define sim_library
 SIMGPU_LIBRARIES += $(SIMGPU_OUT)/$(1)
 $(SIMGPU_OBJ)/$(1)/%.o: $(SIMGPU_DIR)/%.c
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(SIMGPU_CFLAGS) -DSIM_NOT_SUPPORTED=$(3) $(4) -c -o $$@ $$<
+	$$(Q)$$(CC) $$(SIMGPU_CFLAGS) -DSIM_NOT_SUPPORTED=$(3) -DSIM_SONAME='"$(1)"' $(4) -c -o $$@ $$<
 $(SIMGPU_OBJ)/$(1)/stubs.c: $(SIMGPU_DIR)/exports/$(1).txt $(SIMGPU_DIR)/make-stubs.py
 	@mkdir -p $$(@D)
 	$$(Q)$$(PYTHON) $(SIMGPU_DIR)/make-stubs.py $(5) $$< $$@ $$(@D)/exports.map

@@ -335,6 +335,15 @@ def test_copies_to_the_host_by_the_driver_are_told_too(tmp_path):
     assert "read back" not in result.stderr
 
 
+def test_an_entry_that_is_missing_is_named_once_with_its_library(tmp_path):
+    program = ("import ctypes\nlibrary = ctypes.CDLL('libcudart.so.13')\n"
+               "for _ in range(2): print(library.cudaGraphicsMapResources(0, 0, 0))\n")
+    result = dry("l4", "--", PYTHON, "-c", program, cwd=tmp_path)
+    assert result.stdout == "801\n801\n"  # cudaErrorNotSupported
+    said = re.findall(r"^simgpu: cudaGraphicsMapResources is not simulated \((.*?)\): (.*)$", result.stderr, re.M)
+    assert [library for library, _ in said] == ["libcudart.so.13"] and said[0][1].endswith("a lower bound")
+
+
 COMPUTING = """\
 import json, sys, torch
 x = torch.arange(6, device="cuda")
