@@ -7,13 +7,15 @@
  * cuGetExportTable knows the ids of our own CUPTI and NCCL alone and answers "not found" to all others:
  * the genuine runtime uses it to check that its driver is genuine, and that check is never forged.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver.h"
 
-#define NAME_ROOM 128
+#define NAME_ROOM	 128
+#define MISSING_SAID_MAX 4
 
 static int compare(const void *name, const void *entry)
 {
@@ -67,6 +69,30 @@ static sim_function *spelling_find(struct request *request, const char *version_
 	return twin != NULL ? twin->function : entry->function;
 }
 
+/*
+ * The first names that we lack, a line each; the last says that others are not named. Bindings for other
+ * languages ask for every name they know, and use few.
+ */
+static void say_missing(const char *symbol)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static char said[MISSING_SAID_MAX][NAME_ROOM];
+	static size_t count;
+	size_t i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < count && strncmp(said[i], symbol, NAME_ROOM - 1) != 0)
+		i++;
+	if (i == count && count < MISSING_SAID_MAX) {
+		snprintf(said[count++], NAME_ROOM, "%s", symbol);
+		sim_warn("%.100s is asked for and missing in %s (CUDA %d.%d): if the program then "
+			 "goes another way, figures from here on are a lower bound%s",
+			 symbol, SIM_SONAME, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
+			 count == MISSING_SAID_MAX ? " (others are not named)" : "");
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
 			     CUdriverProcAddressQueryResult *status)
 {
@@ -83,6 +109,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 	for (size_t i = 0; found == NULL && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		found = spelling_find(&request, suffixes[i]);
 	memcpy(function, &found, sizeof(found));
+	if (found == NULL && !request.is_too_new && *symbol != '\0')
+		say_missing(symbol);
 	if (status != NULL && found != NULL)
 		*status = CU_GET_PROC_ADDRESS_SUCCESS;
 	else if (status != NULL)

@@ -344,6 +344,22 @@ def test_an_entry_that_is_missing_is_named_once_with_its_library(tmp_path):
     assert [library for library, _ in said] == ["libcudart.so.13"] and said[0][1].endswith("a lower bound")
 
 
+ASKING = """\
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+found, status = ctypes.c_void_p(), ctypes.c_int()
+for name in b"cuNotThere cuMemAlloc cuNotThere cuNorThis cuC cuD cuE cuF".split():
+    cuda.cuGetProcAddress_v2(name, ctypes.byref(found), 13000, ctypes.c_uint64(0), ctypes.byref(status))
+"""
+
+
+def test_a_name_that_the_driver_lacks_is_told_once_and_not_all_of_many(tmp_path):
+    result = dry("l4", "--", PYTHON, "-c", ASKING, cwd=tmp_path)
+    said = re.findall(r"^simgpu: (\w+) is asked for and missing in libcuda\.so\.1 \(CUDA 13\.\d\): .* are a lower bound(.*)$",
+                      result.stderr, re.M)
+    assert said == [("cuNotThere", ""), ("cuNorThis", ""), ("cuC", ""), ("cuD", " (others are not named)")]
+
+
 COMPUTING = """\
 import json, sys, torch
 x = torch.arange(6, device="cuda")

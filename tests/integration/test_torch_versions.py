@@ -28,7 +28,7 @@ def fetched():
 
 def named_entries(stderr):
     """What the stand-ins said that they do not simulate."""
-    return re.findall(r"^simgpu: (\w+) is not simulated", stderr, re.M)
+    return re.findall(r"^simgpu: (\w+) is (?:not simulated|asked for and missing)", stderr, re.M)
 
 
 # Of these PyTorch asks for the same memory from 2.1 to 2.13.
