@@ -1,6 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom too_big or fragmentation pinned
-# advice: checkpointing the activations
+# advice: checkpointing the activations or memtrace whatif
 """Each layer keeps its matrix of scores, length x length, for the backward pass."""
 
 from torch.utils.checkpoint import checkpoint

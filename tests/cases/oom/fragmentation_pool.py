@@ -1,6 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom fragmentation private_pool
-# advice: drop the graph or pool
+# advice: pool whose memory is idle
 """A private pool that is still there keeps its free segments from everyone else."""
 
 from scene import BYTES, MIB, REPAIRED, torch
