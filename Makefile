@@ -298,6 +298,8 @@ fuzz_more_fuzz_texts := src/recorder/texts.c src/cli/fit_texts.c
 fuzz_more_fuzz_card := src/simgpu/sim_card.c src/simgpu/sim_bytes.c
 fuzz_more_fuzz_reader := tests/fuzz/trace_steps.c tests/fuzz/trace_seeds.c
 fuzz_more_fuzz_repair := $(fuzz_more_fuzz_reader)
+fuzz_more_fuzz_files := src/recorder/config.c src/recorder/say.c
+fuzz_link_fuzz_files := -Wl,--wrap=open
 fuzz_flags := -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_objects = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(filter %.c,$(1)))
 
@@ -310,7 +312,7 @@ $(O)/fuzz/obj/%.o: %.c
 define fuzzer
 $(O)/fuzz/$(1): $(call fuzz_objects,tests/fuzz/$(1).c $(fuzz_more_$(1)) $(call sources,base trace model report))
 	$$(call say,LINK,$$@)
-	$$(Q)clang -fsanitize=fuzzer $$(fuzz_flags) -o $$@ $$^ $$(zstd) -lm -ldl -lpthread
+	$$(Q)clang -fsanitize=fuzzer $$(fuzz_flags) $$(fuzz_link_$(1)) -o $$@ $$^ $$(zstd) -lm -ldl -lpthread
 endef
 $(foreach name,$(notdir $(fuzzers)),$(eval $(call fuzzer,$(name))))
 

@@ -29,6 +29,17 @@ def leave(folder, **more):
     return traced.run(folder, "leave", "exit", **more)
 
 
+@contextlib.contextmanager
+def mounted(folder, options):
+    mount = ["mount", "-t", "tmpfs", "-o", options, "memtrace-test", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("cannot mount a small disk: needs root and the right to mount")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
 # ---- places that cannot be written ------------------------------------------------------------
 
 
@@ -68,6 +79,15 @@ def test_a_folder_without_permission_costs_one_line(library, tmp_path):
     assert "permission denied" in run.stderr and run.stderr.count("\n") == 1
 
 
+def test_a_file_system_that_takes_no_writes_costs_one_line(library, tmp_path):
+    (tmp_path / "disk").mkdir()
+    with mounted(tmp_path / "disk", "ro"):
+        run = leave(tmp_path, MEMTRACE_OUTPUT=str(tmp_path / "disk" / "run"))
+    assert (run.status, run.stdout) == LEAVE
+    assert run.stderr.startswith("memtrace: cannot write ") and run.stderr.count("\n") == 1
+    assert "read-only" in run.stderr
+
+
 def test_a_link_in_the_place_of_the_trace_is_not_followed(library, tool, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("precious")
@@ -103,13 +123,8 @@ def test_a_quota_that_is_used_up_from_the_start_costs_one_line(library, tmp_path
 @contextlib.contextmanager
 def small_disk(folder):
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "memtrace-test", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("cannot mount a small disk: needs root and the right to mount")
-    try:
+    with mounted(folder, f"size={DISK_BYTES}"):
         yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def check_that_what_fits_is_read(run, told):

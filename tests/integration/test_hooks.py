@@ -1,6 +1,9 @@
 """Every function of src/hooks/hooks.def, by every way in which programs get at it, is one event
 with the right figures; what is not in the table, fails or looks odd goes through untouched."""
 
+import os
+import textwrap
+
 import pytest
 
 import support
@@ -254,6 +257,21 @@ def test_ways_past_us_are_told(library, tool, tmp_path, flag, what):
     run = traced.run(tmp_path, "guest", "open", inner, flag)
     assert run.status == 0, run.stdout
     assert [(blind["what"], blind["count"]) for blind in run.report["blind"]] == [(what, 1)]
+
+
+def test_a_way_past_us_that_is_taken_often_is_told_once(library, tool, tmp_path):
+    inner = support.PROGRAMS / "runpath" / "inner" / "libinner.so"
+    script = f"""
+        import ctypes
+        cuda = ctypes.CDLL("libcuda.so.1")
+        for _ in range(50):
+            ctypes.CDLL({str(inner)!r}, mode={os.RTLD_NOW | os.RTLD_DEEPBIND})
+            assert not cuda.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(512))
+    """
+    run = traced.run(tmp_path, str(support.PYTHON), "-c", textwrap.dedent(script))
+    assert (run.status, run.stdout) == (0, ""), run.stderr
+    assert run.stderr.count("DEEPBIND") <= 1
+    assert [(blind["what"], blind["count"]) for blind in run.report["blind"]] == [("deepbind", 50)]
 
 
 OLD_SPELLING = """

@@ -2,6 +2,7 @@
 what is found is what would be found without us, and what can be seen is seen."""
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -17,6 +18,7 @@ FAST = traced.FAST / "libcuda.so.1"
 THROWING = support.PROGRAMS / "throwing" / "libcuda.so.1"
 NEXT = support.PROGRAMS / "next" / "libnext.so"
 DLSYMS = support.PROGRAMS / "dlsyms" / "libdlsyms.so"
+MALLOCS = support.PROGRAMS / "mallocs" / "libmallocs.so"
 CALLERS = support.PROGRAMS / "callers" / "libcallers.so"
 
 
@@ -57,6 +59,26 @@ def test_another_interposer_of_dlsym_is_asked_and_asks_us(tmp_path, is_first):
     assert traced.figures(run.report) == (3, 3, 0)
     look_ups = [line for line in plain.stderr.splitlines() if line.startswith("dlsyms")]
     assert look_ups[0] in run.stderr
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_malloc_that_looks_for_the_next_one_is_answered(tmp_path, is_first):
+    """It allocates while it looks, and is needed before anything of ours can be ready."""
+    order = (MALLOCS, support.LIBRARY) if is_first else (support.LIBRARY, MALLOCS)
+    run = traced.run(tmp_path, "leave", "exit", **preloads(*order))
+    assert (run.status, run.stdout) == (3, "done\n"), run.stderr
+    assert traced.figures(run.report) == (3, 1, 4000)
+    assert "mallocs: 3 calls" in run.stderr
+
+
+@pytest.mark.parametrize("stacks", ["off", "python,native"])
+def test_a_call_that_is_recorded_allocates_nothing(tmp_path, stacks):
+    """But for a thread's first one: malloc may wait for a lock that another thread holds."""
+    run = traced.run(tmp_path, "threads", 3, 20_000, MEMTRACE_STACKS=stacks, **preloads(MALLOCS, support.LIBRARY))
+    assert run.status == 0, run.stderr
+    calls, allocations = re.search(r"mallocs: (\d+) calls, (\d+) allocations", run.stderr).groups()
+    assert int(calls) == traced.figures(run.report)[0] > 10_000
+    assert int(allocations) == 0
 
 
 def test_preloads_before_and_behind_us_are_all_called(tmp_path):

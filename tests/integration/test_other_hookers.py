@@ -44,6 +44,30 @@ FAILURES = {
     "every child fails to start: a needed library is missing": "test_it_needs_libc_alone",
     "several preloads, in any order": "test_preloads_before_and_behind_us_are_all_called",
     "another interposer of dlsym": "test_another_interposer_of_dlsym_is_asked_and_asks_us",
+    "malloc is needed while dlsym looks for malloc": "test_a_malloc_that_looks_for_the_next_one_is_answered",
+    "an allocation in a hook waits for malloc's lock": "test_a_call_that_is_recorded_allocates_nothing",
+    "an empty name, or an unknown one, is asked of cuGetProcAddress; the symbol's status stays unset":
+        "test_the_genuine_runtime_gets_the_right_answer_to_each_look_up",
+    "memory of the host by cuMemCreate has no device": "test_memory_given_back_another_way",
+    "cuMemMap is missing": "test_memory_behind_handles_is_counted_as_the_driver_counts_it",
+    "the profiler finds CUPTI taken": "test_pytorch_and_its_profiler_work_as_without_us",
+    "memory that another process shares is counted twice":
+        "test_memory_of_another_process_is_counted_where_it_was_obtained",
+    "contexts and modules are counted nowhere":
+        "test_untracked_memory_is_known_without_a_call_of_the_program",
+    "a part of a device (MIG) is taken for the whole":
+        "test_a_device_that_cannot_be_told_from_its_neighbour_is_not_read",
+    "NVML's figure of managed memory is wrong": "test_that_managed_memory_may_be_elsewhere_is_said",
+    "NVML's figure of a process is wrong in a container":
+        "test_in_a_container_only_the_device_as_a_whole_is_known",
+    "a dump waits for the GIL": "test_walks_wait_for_no_lock",
+    "the history grows without a bound":
+        "test_long_run_stays_within_its_bound_and_its_figures_are_exact",
+    "ranks, or containers, write one file":
+        "test_processes_that_all_have_the_pid_1_do_not_overwrite_each_other",
+    "CUDA's exit handlers run before the tracer's":
+        "test_frees_in_destructors_of_libraries_are_recorded_or_counted_as_late",
+    "NCCL's ranks wait for ever": "test_torchrun_s_ranks_have_a_trace_each_and_their_own_account",
     "what is freed in exit handlers is lost":
         "test_frees_in_exit_handlers_and_destructors_are_recorded",
     "a use after a library was closed": "test_a_driver_that_comes_back_elsewhere_is_traced_again",

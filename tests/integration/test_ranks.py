@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -48,6 +49,21 @@ def test_the_first_rank_prints_the_summary_and_the_others_a_line(tmp_path):
     lines = re.findall(r"^memtrace: rank (\d): peak \d+ MiB allocated, .*; (\S+)$", said, re.M)
     assert sorted(rank for rank, _ in lines) == ["1", "2"]
     assert said.count("\nTrace: ") == 1 and said.count("\nNext: ") == 1
+
+
+def test_what_a_rank_says_is_one_write(tmp_path):
+    """So that the lines of many do not mix: of such a pipe each write is read by itself."""
+    read_end, write_end = os.pipe2(os.O_DIRECT | os.O_NONBLOCK)
+    result = subprocess.run(
+        [LEAVE, "exit"], env=traced.environment(tmp_path, RANK="1", WORLD_SIZE="2"), cwd=tmp_path,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=write_end, timeout=support.TIMEOUT_S,
+    )
+    os.close(write_end)
+    said = os.read(read_end, 1 << 16).decode()
+    rest = os.read(read_end, 1 << 16)
+    os.close(read_end)
+    assert (result.returncode, rest) == (3, b"")
+    assert said.startswith("memtrace: rank 1: peak ") and said.count("\n") == 1 and said.endswith("\n")
 
 
 def test_all_processes_of_a_tree_stand_in_a_table_by_rank(tmp_path):
