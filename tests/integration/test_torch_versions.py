@@ -48,8 +48,9 @@ def test_report_equals_the_account_of_each_version(case, tmp_path):
         assert all(peaks == next(iter(reserved.values())) for peaks in reserved.values()), reserved
 
 
-# Programs that ask for bytes and use no operator whose memory could differ from version to version.
-BARE = ["devlog", "torture", "kv_infer", "oom_whole", "oom_split"]
+# Programs that ask for bytes and use no operator whose memory could differ from version to version. (kv_infer does:
+# its products take cuBLAS's workspace, 8,519,680 bytes, up to 2.13 and not in 2.15.)
+BARE = ["devlog", "torture", "oom_whole", "oom_split"]
 COUNTED = ["peak_reserved", "final_reserved", "peak_allocated", "final_allocated", "peak_requested",
            "inactive_split_peak", "inactive_split", "retries", "ooms", "allocations", "segments"]
 
