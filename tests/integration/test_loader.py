@@ -160,5 +160,5 @@ def test_odd_look_ups_are_answered_as_without_us(simgpu, tmp_path):
     plain = traced.run(tmp_path / "plain", *program, cuda=simgpu, preload=False)
     run = traced.run(tmp_path / "traced", *program, cuda=simgpu)
     assert plain.status == 0 and len(plain.stdout.splitlines()) > 2 * 12 * 8 * 5 * 3, plain.stderr
-    assert (run.status, run.stdout, run.stderr) == (0, plain.stdout, "")
+    assert (run.status, run.stdout, run.stderr) == (0, plain.stdout, plain.stderr)
     assert not run.traces
