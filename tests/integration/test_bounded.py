@@ -19,6 +19,7 @@ EVENTS = 20_000_000
 EVENTS_FULL = 1_000_000_000  # 14 hours of 20,000 events a second; about half an hour
 EVENTS_LINKED = 4_000_000  # sanitizers are slow
 KILLS = 200 if FULL else 6
+BUSY_MAX = 10 + KILLS // 10
 LONGEST_S = 1.5
 SETTINGS = {"MEMTRACE_MAX_TRACE": str(BOUND_BYTES), "MEMTRACE_STACKS": "off"}
 WORDS = ("allocations", "frees", "live_bytes", "peak_bytes", "total_bytes")
@@ -113,11 +114,12 @@ def test_long_run_stays_within_its_bound_and_its_figures_are_exact(
 
 
 def kill_one(folder, chance, wanted):
-    """Kills the program some time after its trace has `wanted` bytes."""
+    """Kills the program some time after its first call has returned and its trace has `wanted` bytes."""
     page = folder / "page"
     folder.mkdir()
     process = traced.start(folder, "flood", EVENTS * 100, page, **SETTINGS)
-    while not any(trace.stat().st_size >= wanted for trace in support.traces_in(folder)):
+    while (not any(trace.stat().st_size >= wanted for trace in support.traces_in(folder))
+           or not page_figures(page)[0]):
         time.sleep(0.01)
     time.sleep(chance.uniform(0, LONGEST_S))  # the moment of the kill, no order
     process.kill()
@@ -128,17 +130,24 @@ def kill_one(folder, chance, wanted):
 
 def test_killed_bounded_trace_has_the_figures_of_all_that_returned(library, tool, tmp_path):
     chance = random.Random(5)
-    given_up = 0
-    for round in range(KILLS):
+    given_up = sound = busy = 0
+    while sound < KILLS:
         wanted = chance.choice((0, FRONT_BYTES, NEARLY_FULL_BYTES))  # early, filling, full
-        page = kill_one(tmp_path / str(round), chance, wanted)
+        page = kill_one(tmp_path / str(sound + busy), chance, wanted)
         calls, truth = page_figures(page)
         (trace,) = support.traces_in(page.parent)
         report = support.report(trace)
         found = figures(report)
         check_timeline(report)
         told = report["trace"]
-        assert not told["lost"] and told["torn"] is None, told
+        assert told["torn"] is None, told
+        if told["lost"]:  # the dump thread had no processor for 200 ms; what is missing is counted, and it is repeated
+            assert calls <= told["events"] + told["lost"] <= calls + 1, told
+            busy += 1
+            assert busy <= BUSY_MAX
+            trace.unlink()
+            continue
+        sound += 1
         # What is missing is at most the call that the kill interrupted.
         assert told["in_flight"] <= 1 and told["complete"] == (not told["in_flight"]), told
         assert calls <= told["events"] <= calls + 1
