@@ -27,6 +27,17 @@ const struct stack_marks *attribution_marks(struct model *m, uint32_t stack)
 	return &known->marks;
 }
 
+struct stack_marks attribution_known_marks(const struct model *m, uint32_t stack)
+{
+	const struct attribution *a = m->attribution;
+	struct stack_marks marks = {0};
+	if (stack < a->marks_capacity && a->marks[stack].is_known)
+		return a->marks[stack].marks;
+	if (stack && stack <= defs_stack_count(m->defs))
+		marks_of_stack(m->defs, stack, &marks);
+	return marks;
+}
+
 enum { ENGINE_NOT_LOOKED_AT, ENGINE_NO, ENGINE_YES };
 
 bool attribution_is_engine(struct model *m, uint32_t id)

@@ -38,6 +38,8 @@ enum model_detail { /* what more is known of memory in a category */
 	MODEL_DETAIL_KEPT,            /* other: made by the program, older than an iteration */
 	MODEL_DETAIL_OPTIMIZER,       /* temporary: of an optimizer's step */
 	MODEL_DETAIL_BACKWARD,        /* temporary: of a backward pass */
+	MODEL_DETAIL_AUTOCAST_COPY,   /* in another precision; in any category */
+	MODEL_DETAIL_AUTOCAST_HELD,   /* the same, as activation that no backward took */
 	MODEL_DETAIL_COUNT
 };
 

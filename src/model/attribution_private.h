@@ -14,6 +14,7 @@
 #define STEPS_LAST	192 /* … and from the end */
 #define TOMBSTONES_MAX	65536
 #define SIZES_MAX	65536
+#define GRAPH_COUNT	4 /* fewer blocks are no graph */
 #define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
 #define PARAMETER_SITES	8
 
@@ -177,12 +178,23 @@ void settle_backward(struct model *, struct loop *);
 void settle_step(struct model *, struct loop *, struct stepper *);
 /* One more gradient of that size in this backward. */
 struct size_entry *count_gradient(struct model *, uint64_t bytes);
+
+/* ---------- long_lived.c ---------- */
+
+/* It waits for nothing more. */
+void block_settle_as(struct model *, struct block *, enum label);
+/* A backward, or while a model is set up a call, has ended. */
+void long_lived_age(struct model *, struct loop *, bool after_call);
+/* The same of one that the program made. */
+void kept_age(struct model *, struct loop *, struct block *, bool after_call);
 /* The program keeps what it makes there, of that size. */
 bool is_made_to_keep(struct model *, const struct block *);
 /* What the program computes there, of that size, a graph keeps. */
 bool is_made_for_graph(struct model *, const struct block *);
 /* Of all blocks, so only for an OOM and at the end: those in a graph that should be gone. */
 void settle_for_report(struct model *);
+/* The same when the program's own code has ended. */
+void settle_at_exit(struct model *);
 
 /* ---------- classify.c; classify_free.c ---------- */
 
@@ -301,6 +313,7 @@ struct work;
 void attribution_describe_work(const struct model *, uint8_t slot, struct work *);
 int attribution_init(struct model *); /* 0 or -ENOMEM */
 const struct stack_marks *attribution_marks(struct model *, uint32_t stack); /* never NULL */
+struct stack_marks attribution_known_marks(const struct model *, uint32_t stack); /* the same, to look only */
 bool attribution_is_engine(struct model *, uint32_t thread);
 void attribution_note_alloc(struct model *, struct block *, const struct event *);
 /* The block is in the figures now. */

@@ -89,6 +89,8 @@ const char *model_detail_name(enum model_detail detail)
 		[MODEL_DETAIL_KEPT] = "kept by the program",
 		[MODEL_DETAIL_OPTIMIZER] = "of the optimizer",
 		[MODEL_DETAIL_BACKWARD] = "of the backward pass",
+		[MODEL_DETAIL_AUTOCAST_COPY] = "autocast copy",
+		[MODEL_DETAIL_AUTOCAST_HELD] = "autocast copy, held after backward",
 	};
 	return detail < MODEL_DETAIL_COUNT ? names[detail] : NULL;
 }

@@ -36,18 +36,39 @@ static struct snapshot_row look_share(const struct look *look, uint32_t index)
 	return (struct snapshot_row){0};
 }
 
+/* What is told of a copy in another precision first of all: that autocast made it. */
+static uint8_t detail_of_cast(uint8_t detail)
+{
+	switch (detail) {
+	case MODEL_DETAIL_NONE:
+	case MODEL_DETAIL_NO_GRAD_OUTPUT:
+		return MODEL_DETAIL_AUTOCAST_COPY;
+	case MODEL_DETAIL_HELD:
+		return MODEL_DETAIL_AUTOCAST_HELD;
+	default:
+		return detail;
+	}
+}
+
+static struct label_meaning meaning_on_stack(const struct model *m, uint32_t stack, uint8_t label)
+{
+	struct label_meaning meaning = label_meaning(label, m->attribution->has_trained);
+	if (attribution_known_marks(m, stack).native & MARK_CAST)
+		meaning.detail = detail_of_cast((uint8_t)meaning.detail);
+	return meaning;
+}
+
 /* Of the stack's shares those with the same meaning are one row, told at the first of them. */
 static struct model_share look_share_row(const struct look *look, uint32_t stack, uint32_t at)
 {
-	bool has_trained = look->m->attribution->has_trained;
 	const struct share *shares = look->of->shares;
-	struct label_meaning meaning = label_meaning(shares[at].label, has_trained);
+	struct label_meaning meaning = meaning_on_stack(look->m, stack, shares[at].label);
 	struct model_share row = {.stack = stack,
 				  .category = (uint8_t)meaning.category,
 				  .detail = (uint8_t)meaning.detail,
 				  .is_provisional = meaning.is_provisional};
 	for (uint32_t i = look->of->index_of_stack[stack]; i; i = shares[i - 1].next) {
-		struct label_meaning other = label_meaning(shares[i - 1].label, has_trained);
+		struct label_meaning other = meaning_on_stack(look->m, stack, shares[i - 1].label);
 		if (other.category != meaning.category || other.detail != meaning.detail ||
 		    other.is_provisional != meaning.is_provisional)
 			continue;
@@ -74,10 +95,10 @@ static struct model_share look_stack_row(const struct look *look, uint32_t stack
 		if (value.bytes < largest_bytes)
 			continue;
 		largest_bytes = value.bytes;
-		row.category = (uint8_t)model_label_category(look->m, shares[i - 1].label);
-		row.detail = (uint8_t)model_label_detail(look->m, shares[i - 1].label);
-		row.is_provisional =
-			label_meaning(shares[i - 1].label, look->m->attribution->has_trained).is_provisional;
+		struct label_meaning meaning = meaning_on_stack(look->m, stack, shares[i - 1].label);
+		row.category = (uint8_t)meaning.category;
+		row.detail = (uint8_t)meaning.detail;
+		row.is_provisional = meaning.is_provisional;
 	}
 	return row;
 }

@@ -179,7 +179,7 @@ static bool is_impossible(const struct event *e)
 
 static void freeze(struct model *m, uint64_t sequence)
 {
-	settle_for_report(m);
+	settle_at_exit(m);
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
 		if (m->devices[slot])
 			device_freeze(m, m->devices[slot], sequence);

@@ -9,10 +9,18 @@
 #include "report/where.h"
 
 #define NAME_BYTES    256
-#define NAME_COLUMNS  45
-#define BYTES_COLUMN  54
-#define BLOCKS_COLUMN 62
-#define MOST_COLUMN   64
+
+/* Where the columns end; a table of categories needs none for what its rows mostly are. */
+struct columns {
+	size_t name, bytes, blocks, most;
+};
+static const struct columns plain_columns = {45, 54, 62, 64};
+static const struct columns category_columns = {60, 69, 77, 0};
+
+static const struct columns *columns_of(enum by_kind kind)
+{
+	return kind == BY_CATEGORY ? &category_columns : &plain_columns;
+}
 
 struct named_row {
 	char name[NAME_BYTES];
@@ -96,7 +104,8 @@ static void add_module(struct text *out, const struct defs *defs, uint32_t id)
 	}
 }
 
-static void add_category(struct text *out, const struct model_share *share)
+/* What the program keeps is told by the line that made it: the category alone says nothing. */
+static void add_category(struct text *out, const struct defs *defs, const struct model_share *share)
 {
 	const char *detail = model_detail_name(share->detail);
 	text_add(out, category_title(share->category));
@@ -104,12 +113,17 @@ static void add_category(struct text *out, const struct model_share *share)
 		text_add(out, ": ");
 		text_add(out, detail);
 	}
+	if (share->category == MODEL_OTHER) {
+		struct where where = where_find(defs, share->stack, 0);
+		text_add(out, ", ");
+		where_add_line(out, defs, &where);
+	}
 }
 
 static void add_name(struct text *out, const struct defs *defs, const struct model_share *share, enum by_kind kind)
 {
 	if (kind == BY_CATEGORY)
-		add_category(out, share);
+		add_category(out, defs, share);
 	else if (kind == BY_MODULE)
 		add_module(out, defs, share->stack);
 	else if (!by_name_operator(out, defs, share->stack))
@@ -173,23 +187,25 @@ static bool collect(struct named_rows *table, struct arena *arena, const struct 
 
 /* ---------- the table ---------- */
 
-static void add_figures(struct text *out, struct unit unit, uint64_t bytes, uint64_t count)
+static void add_figures(struct text *out, struct unit unit, uint64_t bytes, uint64_t count,
+			const struct columns *columns)
 {
-	layout_number(out, unit_round(unit, bytes), BYTES_COLUMN);
-	layout_number(out, count, BLOCKS_COLUMN);
+	layout_number(out, unit_round(unit, bytes), columns->bytes);
+	layout_number(out, count, columns->blocks);
 }
 
 static void print_row(struct text *out, const struct named_row *row, struct unit unit, enum by_kind kind)
 {
+	const struct columns *columns = columns_of(kind);
 	struct text name;
 	char buffer[NAME_BYTES];
 	text_init_fixed(&name, buffer, sizeof buffer);
 	text_add(&name, row->name);
 	text_add(out, "  ");
-	layout_cut(out, &name, NAME_COLUMNS);
-	add_figures(out, unit, row->bytes, row->count);
-	if (kind != BY_CATEGORY) {
-		text_pad_to(out, MOST_COLUMN);
+	layout_cut(out, &name, columns->name);
+	add_figures(out, unit, row->bytes, row->count, columns);
+	if (columns->most) {
+		text_pad_to(out, columns->most);
 		text_add(out, category_title(category_most(row->category_bytes)));
 	}
 	text_add_char(out, '\n');
@@ -199,14 +215,15 @@ static void print(struct text *out, const struct named_rows *table, enum by_kind
 {
 	static const char *const headings[] = {
 		[BY_OP] = "By operator", [BY_MODULE] = "By module", [BY_CATEGORY] = "By category"};
+	const struct columns *columns = columns_of(kind);
 	struct unit unit = unit_for(table->count ? table->rows[0].bytes : 0);
 	size_t shown = limit && limit < table->count ? limit : table->count;
 	uint64_t bytes = 0, count = 0;
 	text_add(out, headings[kind]);
-	layout_word(out, unit.name, BYTES_COLUMN);
-	layout_word(out, "blocks", BLOCKS_COLUMN);
-	if (kind != BY_CATEGORY) {
-		text_pad_to(out, MOST_COLUMN);
+	layout_word(out, unit.name, columns->bytes);
+	layout_word(out, "blocks", columns->blocks);
+	if (columns->most) {
+		text_pad_to(out, columns->most);
 		text_add(out, "mostly");
 	}
 	text_add_char(out, '\n');
@@ -219,7 +236,7 @@ static void print(struct text *out, const struct named_rows *table, enum by_kind
 	if (shown == table->count)
 		return;
 	text_printf(out, "  %zu more", table->count - shown);
-	add_figures(out, unit, bytes, count);
+	add_figures(out, unit, bytes, count, columns);
 	text_add_char(out, '\n');
 }
 

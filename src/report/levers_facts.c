@@ -158,7 +158,7 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 				      !has_native(defs, stack, "attention_math");
 	if (has_native(defs, stack, "autocast"))
 		facts->has_autocast = true;
-	if (share->detail == MODEL_DETAIL_HELD && is_like_weight(model, defs, stack, share))
+	if (share->detail == MODEL_DETAIL_AUTOCAST_HELD && is_like_weight(model, defs, stack, share))
 		facts->cast_kept_bytes += share->bytes;
 	if (is_cast_weight(model, defs, stack, share))
 		return;

@@ -1,0 +1,240 @@
+/* What the blocks that live long are taken for: the few of the program's own are looked at after every backward
+ * until they are old enough. Owns what the program keeps, and what it is called when a report is made. Must never
+ * walk all blocks but for a report. */
+#include "model/model_private.h"
+
+/* There are gradients or states of that size, and no parameter for them. */
+static bool lacks_parameter(const struct size_entry *size)
+{
+	return size->gradients_most > size->parameters || (size->states && !size->parameters);
+}
+
+static void note_parameter_site(struct attribution *a, uint32_t site)
+{
+	a->parameter_sites[a->parameter_site_count++ % PARAMETER_SITES] = site;
+}
+
+/* Of a row of tensors that one line makes, such as master weights, some have the size of another's gradient. */
+static bool is_made_as_parameter(struct model *m, const struct block *block)
+{
+	const struct attribution *a = m->attribution;
+	uint32_t site = attribution_marks(m, block->stack)->site;
+	for (unsigned i = 0; site && i < PARAMETER_SITES; i++)
+		if (a->parameter_sites[i] == site)
+			return true;
+	return false;
+}
+
+static void become_parameter(struct model *m, struct block *block)
+{
+	if (!is_made_as_parameter(m, block))
+		note_parameter_site(m->attribution, attribution_marks(m, block->stack)->site);
+	list_remove(block);
+	size_add_parameter(m, block->bytes, 1);
+	block->facts.kind = KIND_PARAMETER;
+	relabel(m, block, LABEL_PARAMETER);
+}
+
+void block_settle_as(struct model *m, struct block *block, enum label label)
+{
+	list_remove(block);
+	relabel(m, block, label);
+}
+
+/* Nothing trained has its size: it holds data. */
+static bool is_store(const struct block *block, const struct size_entry *size)
+{
+	return block->facts.is_factory && !size->states && !size->gradients_most;
+}
+
+bool block_is_cache(const struct model *m, const struct block *block)
+{
+	const struct block_facts *facts = &block->facts;
+	return !m->attribution->has_trained && facts->is_zeros && !facts->is_copied_to &&
+	       context_is_users(facts->context) && block->bytes >= SIGNIFICANT_BYTES &&
+	       m->attribution->loops[facts->loop].calls - facts->calls >= 2;
+}
+
+/* Made of one value, or copied, in the constructor of a class of the program: a module, or not? */
+static void age_parameter(struct model *m, struct loop *loop, struct block *block)
+{
+	if (block_age(m, block) < 2 || !loop->steps)
+		return;
+	const struct size_entry *size = size_get(m, block->bytes);
+	int32_t enough = block->facts.is_clone ? size->parameters : 1;
+	if (size->gradients_most >= enough || block->facts.is_copied_to) {
+		block_settle_as(m, block, LABEL_PARAMETER);
+		return;
+	}
+	size_add_parameter(m, block->bytes, -1);
+	block->facts.kind = KIND_NONE;
+	if (is_store(block, size_get(m, block->bytes)))
+		block_settle_as(m, block, LABEL_INPUT);
+	else
+		block_settle_as(m, block, block->facts.is_clone ? LABEL_COPY : LABEL_OTHER);
+}
+
+/* The optimizer has made a state of its own; or one set of the weights was loaded, before there was a model. */
+static bool is_spare(const struct block *block, const struct size_entry *size)
+{
+	return size->states || (block->facts.is_before_model && size->loaded <= size->parameters);
+}
+
+static void settle_loaded(struct model *m, struct block *block)
+{
+	const struct size_entry *size = size_get(m, block->bytes);
+	if (lacks_parameter(size))
+		become_parameter(m, block);
+	else if (is_spare(block, size))
+		block_settle_as(m, block, LABEL_COPY);
+	else
+		block_settle_as(m, block, size->parameters ? LABEL_STATE : LABEL_OTHER);
+}
+
+/* The first step of an optimizer shows whether it has a state already. */
+static void age_loaded(struct model *m, struct loop *loop, struct block *block)
+{
+	uint64_t age = block_age(m, block);
+	if (age >= 2 || (age && (loop->steps || lacks_parameter(size_get(m, block->bytes)))))
+		settle_loaded(m, block);
+}
+
+/* The program keeps it: and what else it makes there. */
+static void keep(struct model *m, struct block *block, enum label label)
+{
+	size_get(m, block->bytes)->keeper = attribution_marks(m, block->stack)->site;
+	block_settle_as(m, block, label);
+}
+
+bool is_made_to_keep(struct model *m, const struct block *block)
+{
+	const struct size_entry *size = size_find(m, block->bytes);
+	return size && size->keeper && !block->facts.is_copied_to && !block->facts.is_factory &&
+	       size->keeper == attribution_marks(m, block->stack)->site;
+}
+
+bool is_made_for_graph(struct model *m, const struct block *block)
+{
+	const struct size_entry *size = size_find(m, block->bytes);
+	return size && size->joiner && !block->facts.is_copied_to && !block->facts.is_factory &&
+	       size->joiner == attribution_marks(m, block->stack)->site;
+}
+
+/* No graph has been taken apart since it was computed, and older ones are there still. */
+static bool is_in_whole_graph(const struct loop *loop, const struct block *block, uint64_t age)
+{
+	return !block->facts.is_copied_to && !block->facts.is_factory && loop->whole_backwards >= age &&
+	       loop->old_count >= GRAPH_COUNT;
+}
+
+static void join_graph(struct model *m, struct block *block)
+{
+	size_get(m, block->bytes)->joiner = attribution_marks(m, block->stack)->site;
+	block_settle_as(m, block, LABEL_RETAINED);
+}
+
+void kept_age(struct model *m, struct loop *loop, struct block *block, bool after_call)
+{
+	const struct block_facts *facts = &block->facts;
+	const struct size_entry *size = size_get(m, block->bytes);
+	uint64_t age = block_age(m, block);
+	bool from_loader = facts->is_copied_to && facts->is_library && facts->is_early;
+	if (from_loader && (age >= 2 || (after_call && loop->calls - facts->calls >= 2))) {
+		become_parameter(m, block);
+		return;
+	}
+	if (age >= 2 && facts->is_early && !facts->is_factory && !facts->is_copied_to &&
+	    is_made_as_parameter(m, block)) {
+		become_parameter(m, block);
+		return;
+	}
+	if (age < 2 || block->bytes < SIGNIFICANT_BYTES)
+		return;
+	if (lacks_parameter(size) && !facts->is_zeros && !facts->is_clone)
+		become_parameter(m, block);
+	else if (facts->is_zeros && size->parameters > 0 && !size->states)
+		block_settle_as(m, block, LABEL_STATE);
+	else if (is_in_whole_graph(loop, block, age))
+		join_graph(m, block);
+	else if (age <= loop_age_of_kept(loop))
+		return;
+	else if (!facts->is_copied_to && !facts->is_factory)
+		keep(m, block, LABEL_OTHER);
+	else if (facts->is_zeros && !is_store(block, size))
+		block_settle_as(m, block, LABEL_OTHER);
+	else
+		list_remove(block);
+}
+
+void long_lived_age(struct model *m, struct loop *loop, bool after_call)
+{
+	struct block *next;
+	for (struct block *block = loop->kept.first; block; block = next) {
+		next = block->facts.next;
+		if (block->facts.kind == KIND_PARAMETER)
+			age_parameter(m, loop, block);
+		else if (block->facts.kind == KIND_LOADED)
+			age_loaded(m, loop, block);
+		else
+			kept_age(m, loop, block, after_call);
+	}
+	/* In order of birth. */
+	while (loop->young.first && block_age(m, loop->young.first) > loop_age_of_kept(loop))
+		keep(m, loop->young.first, LABEL_KEPT);
+}
+
+/* ---------- what is as it is when a report is made ---------- */
+
+/* Far older than an iteration, and made inside a module: something holds its graph. */
+static void settle_old(struct model *m, struct block *block)
+{
+	const struct block_facts *facts = &block->facts;
+	const struct loop *loop = &m->attribution->loops[facts->loop];
+	bool is_open = facts->label == LABEL_FORWARD || facts->label == LABEL_OUTLIVED;
+	if (facts->kind == KIND_LOADED && facts->label == LABEL_LOADED && block_age(m, block)) {
+		settle_loaded(m, block);
+		return;
+	}
+	if (is_open && block_age(m, block) > loop_age_of_kept(loop))
+		relabel(m, block, LABEL_RETAINED);
+	else if ((is_open || facts->label == LABEL_USER || (facts->kind == KIND_INPUT && block_age(m, block))) &&
+		 is_made_to_keep(m, block))
+		relabel(m, block, LABEL_KEPT);
+}
+
+static void settle_caches(struct model *m, const struct loop *loop)
+{
+	for (struct block *block = loop->kept.first; block; block = block->facts.next)
+		if (block_is_cache(m, block))
+			relabel(m, block, LABEL_KEPT);
+}
+
+/* The program's own code has ended, and it still has what it computed. Where nothing trains, no pass says more. */
+static void settle_left(struct model *m, struct block *block)
+{
+	const struct block_facts *facts = &block->facts;
+	bool is_computed = facts->kind == KIND_FORWARD || facts->kind == KIND_DATA;
+	if (is_computed && context_is_users(facts->context) && label_meaning(facts->label, false).is_provisional)
+		block_settle_as(m, block, LABEL_KEPT);
+}
+
+void settle_at_exit(struct model *m)
+{
+	struct block *block;
+	settle_for_report(m);
+	if (!m->attribution->has_trained)
+		for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
+			settle_left(m, block);
+}
+
+void settle_for_report(struct model *m)
+{
+	struct block *block;
+	if (m->attribution->has_trained)
+		for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
+			settle_old(m, block);
+	for (unsigned i = 0; i < m->attribution->loop_count; i++)
+		settle_recent(m, &m->attribution->loops[i], true);
+	for (unsigned i = 0; i < m->attribution->loop_count; i++)
+		settle_caches(m, &m->attribution->loops[i]);
+}
