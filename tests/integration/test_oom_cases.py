@@ -115,15 +115,16 @@ def test_the_settings_that_are_named_cure(name, torch, tmp_path):
 
 
 @pytest.mark.parametrize("name,torch", [c for c in chosen("finding") if c[0] == "near_limit"])
-def test_the_setting_that_needs_the_least_ends_the_retries(name, torch, tmp_path):
+def test_the_setting_with_the_fewest_retries_has_as_many_as_told(name, torch, tmp_path):
     run = oom_programs.run(name, tmp_path / "plain", torch)
     memory = oom_programs.environment(name, False)["SIMGPU_MEMORY"]
     rows = json.loads(support.memtrace("whatif", "--json", "--memory", memory, run.trace))["settings"]
-    best = next(row for row in rows if not row["empty_cache_each_step"])
-    assert run.counters["num_alloc_retries"] > 0 and best["retries"] == 0 and best["conf"]
+    best = min((row for row in rows if not row["empty_cache_each_step"]), key=lambda row: row["retries"])
+    assert run.counters["num_alloc_retries"] > 10 * best["retries"] and best["conf"]
     again = oom_programs.run(name, tmp_path / "set", torch, conf=best["conf"])
-    assert again.counters["num_alloc_retries"] == 0
-    check_nothing(again)
+    assert again.counters["num_alloc_retries"] == best["retries"]
+    if not best["retries"]:
+        check_nothing(again)
 
 
 def test_the_cure_of_a_leak_saves_what_is_told(tmp_path):
