@@ -53,6 +53,7 @@ void load_refresh_facts(struct loaded *loaded)
 		.blind_dlmopen = facts->blind_dlmopen,
 		.write_errno = facts->write_errno,
 		.torn_reason = facts->torn ? facts->torn_reason : NULL,
+		.has_moved = facts->moved,
 		.ascii = output_is_ascii(),
 	};
 	if (loaded->has_lost_state)

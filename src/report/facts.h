@@ -33,6 +33,7 @@ struct summary_facts {
 	uint64_t blind_lookups, blind_deepbind, blind_dlmopen;
 	int32_t write_errno;     /* why writing stopped, 0: it did not */
 	const char *torn_reason; /* NULL or "": the file is sound */
+	bool has_moved;          /* and not damaged: the program was writing it */
 	const char *snapshot_path; /* of the OOM that is told, for memory_viz; NULL: there is no file */
 	bool ascii;              /* the reader takes no UTF-8: '>' is written for '›' */
 };

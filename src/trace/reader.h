@@ -32,6 +32,7 @@ struct trace_facts {
 	int32_t write_errno;
 	bool torn; /* a chunk or window did not check out: what follows it was given up */
 	char torn_reason[320]; /* one line, "" if whole */
+	bool moved; /* no damage: the program is running, and put other events there while the file was read */
 	bool repaired;         /* made by trace_repair() of another */
 };
 

@@ -8,6 +8,20 @@
 #include "trace/reader_private.h"
 
 #define EVENT_BYTES_MIN 5 /* of a row and its time, at least */
+#define RESTARTS_MAX 16   /* of a scan: each takes milliseconds, a whole file is given up in seconds */
+
+/* In a bounded trace chunks are given up and others put there while it is read, if its program is running. */
+static bool is_moving(const struct trace *trace)
+{
+	return trace->header.bound_bytes && process_is_running(&trace->header);
+}
+
+static void is_missing(struct trace *trace, const char *what, const struct chunk_ref *chunk, const char *reason)
+{
+	trace->facts.moved = trace->facts.torn ? trace->facts.moved : is_moving(trace);
+	reader_is_torn(trace, "%s at %llu: %s", what, (unsigned long long)chunk->offset,
+		       trace->facts.moved ? "changed while it was read" : reason);
+}
 
 /* Grows a buffer without keeping its content. */
 static bool ensure(unsigned char **buffer, size_t *capacity, size_t bytes)
@@ -87,8 +101,7 @@ const unsigned char *chunk_load(struct trace *trace, const struct chunk_ref *chu
 		reason = "changed while it was read";
 	const unsigned char *raw = reason ? 0 : unpack(&trace->chunks, &chunk->head);
 	if (!raw)
-		reader_is_torn(trace, "chunk at %llu: %s", (unsigned long long)chunk->offset,
-			       reason ? reason : "cannot be unpacked");
+		is_missing(trace, "chunk", chunk, reason ? reason : "cannot be unpacked");
 	return raw;
 }
 
@@ -175,15 +188,26 @@ static void take_in_order(struct trace *trace)
 		if (!reason && again.head.checksum == chunk->head.checksum)
 			take_definitions(trace, chunk);
 		else
-			reader_is_torn(trace, "definitions at %llu: %s",
-				       (unsigned long long)chunk->offset,
-				       reason ? reason : "changed while they were read");
+			is_missing(trace, "definitions", chunk, reason ? reason : "changed while they were read");
 	}
 	chunks->definitions.count = 0;
 	if (!trace->header.bound_bytes)
 		return;
 	sort(&chunks->events);
 	sort(&chunks->pieces);
+}
+
+/* A chain that was changed under the scan is followed anew. */
+static bool scan_restarts(struct chunks *chunks, const struct trace *trace, bool with_events)
+{
+	if (chunks->restarts >= RESTARTS_MAX || !is_moving(trace))
+		return false;
+	chunks->restarts++;
+	chunks->end_offset = trace->header.chunks_offset;
+	chunks->definitions.count = 0;
+	if (with_events)
+		chunks->events.count = chunks->pieces.count = 0;
+	return true;
 }
 
 /* Goes on from where the last scan ended. Beyond the end that the header names there may be a chunk
@@ -198,9 +222,10 @@ static void scan(struct trace *trace, bool with_events)
 		const char *reason = read_chunk(trace, &chunk);
 		if (reason && chunk.offset >= trace->header.end_offset)
 			return;
+		if (reason && scan_restarts(chunks, trace, with_events))
+			continue;
 		if (reason) {
-			reader_is_torn(trace, "chunk at %llu: %s", (unsigned long long)chunk.offset,
-				       reason);
+			is_missing(trace, "chunk", &chunk, reason);
 			chunks->is_closed = true;
 			return;
 		}

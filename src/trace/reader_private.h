@@ -31,6 +31,7 @@ struct chunks { /* in file order; those of a bounded trace in the order of their
 	bool has_room;                 /* chunks may have been put before others */
 	uint64_t end_offset; /* of the last good chunk */
 	bool is_closed;      /* a bad chunk: nothing after it is read */
+	unsigned restarts;   /* of a scan, because chunks were moved meanwhile */
 	ZSTD_DCtx *context;
 	unsigned char *stored, *raw; /* of the one chunk in hand */
 	size_t stored_capacity, raw_capacity;

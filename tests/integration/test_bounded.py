@@ -19,6 +19,7 @@ EVENTS = 20_000_000
 EVENTS_FULL = 1_000_000_000  # 14 hours of 20,000 events a second; about half an hour
 EVENTS_LINKED = 4_000_000  # sanitizers are slow
 KILLS = 200 if FULL else 6
+LIVE_LOOKS = 50 if FULL else 5
 BUSY_MAX = 10 + KILLS // 10
 LONGEST_S = 1.5
 SETTINGS = {"MEMTRACE_MAX_TRACE": str(BOUND_BYTES), "MEMTRACE_STACKS": "off"}
@@ -158,6 +159,22 @@ def test_killed_bounded_trace_has_the_figures_of_all_that_returned(library, tool
         given_up += told["given_up_events"] > 0
         trace.unlink()
     assert given_up
+
+
+def test_a_bounded_trace_that_is_being_written_is_not_called_damaged(library, tool, tmp_path):
+    """Its events are given up faster than they are read."""
+    process = traced.start(tmp_path, "flood", EVENTS * 100, tmp_path / "page", **SETTINGS)
+    try:
+        while not any(trace.stat().st_size >= NEARLY_FULL_BYTES for trace in support.traces_in(tmp_path)):
+            time.sleep(0.01)
+        (trace,) = support.traces_in(tmp_path)
+        for _ in range(LIVE_LOOKS):
+            said = support.run([support.TOOL, "check", trace], support.environment(preload=False)).stdout
+            assert "still running" in said and "damaged" not in said, said
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def chunks(trace):
