@@ -298,7 +298,7 @@ fuzz_more_fuzz_texts := src/recorder/texts.c src/cli/fit_texts.c
 fuzz_more_fuzz_card := src/simgpu/sim_card.c src/simgpu/sim_bytes.c
 fuzz_more_fuzz_reader := tests/fuzz/trace_steps.c tests/fuzz/trace_seeds.c
 fuzz_more_fuzz_repair := $(fuzz_more_fuzz_reader)
-fuzz_more_fuzz_files := src/recorder/config.c src/recorder/say.c
+fuzz_more_fuzz_files := src/recorder/config.c src/recorder/say.c src/recorder/texts.c
 fuzz_link_fuzz_files := -Wl,--wrap=open
 fuzz_flags := -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_objects = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(filter %.c,$(1)))
