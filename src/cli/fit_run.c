@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/fit_texts.h"
 #include "cli/load.h"
 #include "cli/output.h"
 
@@ -51,20 +50,28 @@ static void redirect(const char *folder)
 }
 
 /* Runs between fork and exec: no return. Steps are told from stacks; else none are needed. */
-static void become(const struct fit_order *order, const char *folder)
+static void become(const struct fit_order *order, const char *folder, const struct machine *machine)
 {
 	setpgid(0, 0);
 	output_restore_signals();
 	redirect(folder);
 	set_path("MEMTRACE_OUTPUT", folder, "run-%p");
-	set_path("SIMGPU_STATS", folder, "stats");
 	setenv("MEMTRACE_SUMMARY", "file", 1);
 	setenv("MEMTRACE", "on", 1);
 	setenv("MEMTRACE_STACKS", order->steps ? "python,native" : "off", 1);
-	if (simulate_set_card(&order->simulation))
+	if (simulate_set_card(&order->simulation, machine))
 		execvp(order->words[0], order->words);
 	fprintf(stderr, "%s: %s\n", order->words[0], strerror(errno));
 	_exit(STATUS_NOT_FOUND);
+}
+
+/* Named after the folder of all runs and the number of this one. */
+static void open_machine(struct machine *machine, const char *parent, unsigned number)
+{
+	char id[PATH_MAX];
+	const char *slash = strrchr(parent, '/');
+	snprintf(id, sizeof id, "%.40s-%u", slash ? slash + 1 : parent, number);
+	machine_open(machine, id);
 }
 
 int fit_run_start(struct fit_running *run, const struct fit_order *order, const char *parent,
@@ -77,12 +84,15 @@ int fit_run_start(struct fit_running *run, const struct fit_order *order, const 
 	snprintf(run->folder, sizeof run->folder, "%.*s/%u", PATH_MAX - 16, parent, number);
 	if (mkdir(run->folder, 0700))
 		return -errno;
+	open_machine(&run->machine, parent, number);
 	run->pid = fork();
 	if (!run->pid)
-		become(order, run->folder);
+		become(order, run->folder, &run->machine);
 	int error = run->pid < 0 ? errno : 0;
-	if (error)
+	if (error) {
+		machine_close(&run->machine);
 		run->pid = 0;
+	}
 	return -error;
 }
 
@@ -142,19 +152,14 @@ static void add_trace(struct account *account, const char *path, uint64_t contex
 	load_close(&loaded);
 }
 
-/* The simulated GPU's own figure of what was in use at most, on the fullest device; it has none of a
- * process that was killed. */
-static void read_statistics(struct account *account, const char *folder)
+/* The simulated machine's own figure of what all processes had in use at most, on the fullest device. */
+static void read_machine(struct account *account, const struct machine *machine)
 {
-	char path[PATH_MAX + 32], line[256];
-	uint64_t peak, highest = 0;
-	snprintf(path, sizeof path, "%s/stats", folder);
-	FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof line, file))
-		if (fit_text_peak(line, &peak) && peak > highest)
-			highest = peak;
-	if (file)
-		fclose(file);
+	struct machine_peak peak;
+	uint64_t highest = 0;
+	for (unsigned i = 0; i < SIMULATE_DEVICES_MAX; i++)
+		if (machine_peak(machine, i, &peak) && peak.bytes > highest)
+			highest = peak.bytes;
 	if (highest)
 		account->peak_bytes = highest;
 }
@@ -228,8 +233,8 @@ static enum fit_progress judge(struct fit_running *run, int status, struct fit_o
 {
 	struct account account;
 	read_account(&account, run);
-	if (!run->is_stopped)
-		read_statistics(&account, run->folder);
+	read_machine(&account, &run->machine);
+	machine_close(&run->machine);
 	bool is_well = run->is_stopped || !status;
 	*outcome = (struct fit_outcome){
 		.verdict = account.ooms      ? FIT_FAILED
@@ -282,6 +287,7 @@ void fit_run_kill(struct fit_running *run)
 		return;
 	kill(-run->pid, SIGKILL);
 	waitpid(run->pid, NULL, 0);
+	machine_close(&run->machine);
 	run->pid = 0;
 }
 

@@ -22,6 +22,7 @@ struct fit_running {
 	char folder[PATH_MAX]; /* of its traces, its output and its figures */
 	uint64_t start_ns, next_look_ns, steps;
 	uint64_t context_bytes;
+	struct machine machine; /* that its processes share, and no other run */
 	bool is_stopped; /* by us: the verdict is known */
 	uint64_t resident_bytes; /* of host memory, at its end */
 };

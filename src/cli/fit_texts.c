@@ -1,5 +1,5 @@
-/* Owns the reading of lines of the simulated GPU's statistics and of /proc/meminfo, for `memtrace fit`. It never
- * opens a file; what is no number there, or is too large for one, is no figure. */
+/* Owns the reading of lines of /proc/meminfo, for `memtrace fit`. It never opens a file; what is no number
+ * there, or is too large for one, is no figure. */
 #include "cli/fit_texts.h"
 
 #include <string.h>
@@ -17,13 +17,6 @@ static bool read_number(const char *at, uint64_t unit, uint64_t *number)
 		return false;
 	*number = value;
 	return true;
-}
-
-bool fit_text_peak(const char *line, uint64_t *bytes)
-{
-	static const char before[] = " peak=";
-	const char *at = strstr(line, before);
-	return at && read_number(at + strlen(before), 1, bytes);
 }
 
 bool fit_text_available(const char *line, uint64_t *bytes)

@@ -5,9 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The most that was in use, from a line of the simulated GPU's statistics. */
-bool fit_text_peak(const char *line, uint64_t *bytes);
-
 /* MemAvailable, from a line of /proc/meminfo. */
 bool fit_text_available(const char *line, uint64_t *bytes);
 

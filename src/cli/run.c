@@ -14,6 +14,7 @@
 #include "base/output_name.h"
 #include "base/units.h"
 #include "cli/card.h"
+#include "cli/machine.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_child.h"
@@ -164,19 +165,37 @@ static void tell_silence(char *const *program, bool is_simulated)
 		     program[0]);
 }
 
-static void tell_promise(const struct simulation *simulation, struct readbacks *readbacks)
+static void tell_promise(const struct simulation *simulation, const struct machine *machine,
+			 struct readbacks *readbacks)
 {
 	struct text out;
 	text_init(&out);
-	simulate_add_promise(&out, simulation);
+	simulate_add_promise(&out, simulation, machine);
 	readbacks_print(&out, readbacks, simulation->has_values);
 	output_words(&out);
 	text_release(&out);
 }
 
+/* One that the user shares among several commands stays. */
+static bool is_machine_given(void)
+{
+	const char *name = getenv("SIMGPU_MACHINE");
+	return name && *name;
+}
+
+/* False: it was said why. */
+static bool prepare_simulation(const struct simulation *simulation, struct machine *machine, const char *tree)
+{
+	if (!is_machine_given())
+		machine_open(machine, tree);
+	return simulate_preload(simulation->has_values, simulation->device_count > 1) &&
+	       simulate_set_card(simulation, machine);
+}
+
 static int run(const struct arguments *arguments)
 {
 	char tree[33];
+	struct machine machine = {.name = NULL};
 	struct child child;
 	struct simulation simulation;
 	bool is_simulated = arguments->options[OPTION_SIMULATE];
@@ -190,14 +209,15 @@ static int run(const struct arguments *arguments)
 	make_tree_id(tree);
 	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || set_output(output) || prepare_folder())
 		return STATUS_CANNOT_RUN;
-	if (is_simulated &&
-	    !(simulate_preload(simulation.has_values, simulation.device_count > 1) &&
-	      simulate_set_card(&simulation)))
+	if (is_simulated && !prepare_simulation(&simulation, &machine, tree)) {
+		machine_close(&machine);
 		return STATUS_CANNOT_RUN;
+	}
 	struct timespec begin;
 	clock_gettime(CLOCK_REALTIME, &begin);
 	int error = child_run(&child, arguments->operands);
 	if (error) {
+		machine_close(&machine);
 		tell_start_failure(program, -error);
 		return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 	}
@@ -212,7 +232,8 @@ static int run(const struct arguments *arguments)
 	if (!traces_report(&found))
 		tell_silence(arguments->operands, is_simulated);
 	else if (is_simulated)
-		tell_promise(&simulation, &readbacks);
+		tell_promise(&simulation, &machine, &readbacks);
+	machine_close(&machine);
 	readbacks_release(&readbacks);
 	return exit_status(child.wait_status);
 }

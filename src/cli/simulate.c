@@ -74,13 +74,15 @@ bool simulate_preload(bool has_values, bool has_ranks)
 	       !unsetenv("NVIDIA_VISIBLE_DEVICES");
 }
 
-bool simulate_set_card(const struct simulation *simulation)
+bool simulate_set_card(const struct simulation *simulation, const struct machine *machine)
 {
 	char count[24];
 	struct sim_card card = simulation->card;
 	if (simulation->memory_bytes)
 		card.memory_bytes = simulation->memory_bytes;
 	snprintf(count, sizeof count, "%llu", (unsigned long long)simulation->device_count);
+	if (machine->name && setenv("SIMGPU_MACHINE", machine->name, 1))
+		return false;
 	return !unsetenv("SIMGPU_MEMORY") && !unsetenv("SIMGPU_CAPABILITY") &&
 	       !unsetenv("SIMGPU_CONTEXT") && !setenv("SIMGPU_DEVICES", count, 1) &&
 	       !setenv("SIMGPU_EVENTS", simulation->is_late ? "late" : "early", 1) &&
@@ -105,16 +107,37 @@ static bool has_profile(const struct sim_card *card)
 	return card->first_use_bytes[SIM_CODE_kernels] > 0;
 }
 
-void simulate_add_promise(struct text *out, const struct simulation *simulation)
+static uint64_t device_bytes(const struct simulation *simulation)
+{
+	return simulation->memory_bytes ? simulation->memory_bytes : simulation->card.memory_bytes;
+}
+
+static void add_shared(struct text *out, const struct simulation *simulation, const struct machine *machine)
+{
+	struct machine_peak peak;
+	for (unsigned i = 0; i < simulation->device_count; i++) {
+		if (!machine_peak(machine, i, &peak) || peak.process_count < 2)
+			continue;
+		text_printf(out, "  shared       GPU %u: %llu processes together had at most ", i,
+			    (unsigned long long)peak.process_count);
+		text_add_size(out, peak.bytes);
+		text_add(out, " of its ");
+		text_add_size(out, device_bytes(simulation));
+		text_add_char(out, '\n');
+	}
+}
+
+void simulate_add_promise(struct text *out, const struct simulation *simulation, const struct machine *machine)
 {
 	const struct sim_card *card = &simulation->card;
 	const char *spread = output_is_ascii() ? "+-" : "±";
 	text_printf(out, "\nThis was simulated: %llu x ", (unsigned long long)simulation->device_count);
 	text_add_escaped(out, card->title);
 	text_add(out, " with ");
-	text_add_size(out, simulation->memory_bytes ? simulation->memory_bytes : card->memory_bytes);
+	text_add_size(out, device_bytes(simulation));
 	text_printf(out, ", compute capability %d.%d. No GPU computed anything.\n",
 		    card->capability / 10, card->capability % 10);
+	add_shared(out, simulation, machine);
 	text_add(out, "  exact        allocated and reserved by PyTorch, if no value that the GPU\n"
 		      "               computes steers the program, and but for what follows\n");
 	if (simulation->has_values)

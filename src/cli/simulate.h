@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "cli/machine.h"
 #include "simgpu/sim_card.h"
 
 struct simulation {
@@ -23,11 +24,11 @@ struct simulation {
  * finds its hook; `has_ranks`: it works inside the exchange of objects alone. False: it was said why. */
 bool simulate_preload(bool has_values, bool has_ranks);
 
-/* The card, its memory and count, for children. False: out of memory. */
-bool simulate_set_card(const struct simulation *);
+/* The card, its memory and count, and the machine if there is one, for children. False: out of memory. */
+bool simulate_set_card(const struct simulation *, const struct machine *);
 
-/* What of the figures is exact, what a lower bound, what assumed. */
-void simulate_add_promise(struct text *, const struct simulation *);
+/* What of the figures is exact, what a lower bound, what assumed; which cards processes shared. */
+void simulate_add_promise(struct text *, const struct simulation *, const struct machine *);
 
 /* Why `program` did not reach the simulated GPU, as far as its Python tells: a PyTorch without CUDA
  * has it named, with what to install. False: nothing was found out. */

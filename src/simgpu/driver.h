@@ -31,12 +31,13 @@ extern pthread_mutex_t driver_lock;
 /* ---- driver_device.c: the machine ---- */
 
 struct driver_device {
+	int place; /* in the machine: the devices that the program sees may be some of its */
 	size_t total_bytes;
 	size_t used_bytes;     /* context, linear, pools' reserved, physical allocations */
 	size_t overhead_bytes; /* of them: contexts and code */
 	size_t slack_bytes;    /* of them: what nobody asked for, by rounding or in pools' reserve */
 	size_t managed_bytes;  /* beside them: in use, and charged to nobody */
-	size_t peak_bytes;
+	size_t peak_bytes;     /* of used_bytes */
 	unsigned long long allocation_count;
 	unsigned long long free_count;
 	struct CUmemPoolHandle_st *default_pool;
@@ -44,7 +45,9 @@ struct driver_device {
 };
 
 struct driver_machine {
-	int device_count;
+	int device_count;     /* that the program sees */
+	int place_count;      /* that there are */
+	size_t total_bytes;   /* of each */
 	size_t context_bytes; /* charged when a device's primary context is first retained */
 	size_t module_bytes;  /* charged for each module or library that is loaded */
 	bool is_late;         /* work is in progress until the host waits for it */
@@ -79,21 +82,28 @@ void device_note_managed(int device, ptrdiff_t bytes); /* more, or less */
 
 /* ---- driver_machine.c: a machine that processes share; without one, nothing of it does anything ---- */
 
-void machine_join(void); /* reads SIMGPU_MACHINE */
+void machine_join(void); /* reads SIMGPU_MACHINE.  Devices are told by their places */
 /* Around a look at what is free and the taking of it.  True: machine_unlock() has to follow. */
 bool machine_lock(void);
 void machine_unlock(void);
-void machine_set_used(int device, size_t bytes); /* by this process */
+void machine_set_used(int place, size_t bytes); /* by this process */
+/* All processes together have so much in use now; while machine_lock() holds. */
+void machine_note_peak(int place, size_t bytes, unsigned process_count);
 /* Without lock.  The other processes that have memory of a device: how many were listed. */
-unsigned machine_others(int device, struct sim_process *list, unsigned room);
-size_t machine_others_bytes(int device); /* without lock */
+unsigned machine_others(int place, struct sim_process *list, unsigned room);
+size_t machine_others_bytes(int place, unsigned *count); /* without lock */
+
+/* ---- driver_visible.c ---- */
+
+/* The places of the devices that a program sees on a machine of `count`; how many they are. */
+int visible_read(int count, int places[DRIVER_DEVICES_MAX]);
 
 /* ---- driver_card.c: the card that is simulated ---- */
 
 /* The card of SIMGPU_CARD, else one of SIMGPU_CAPABILITY ("9.0", the default) with no memory of its
  * own. */
 const struct sim_card *card_from_environment(void);
-int card_attribute(const struct sim_card *card, CUdevice_attribute attribute, CUdevice device);
+int card_attribute(const struct sim_card *card, CUdevice_attribute attribute, int place);
 
 /* ---- driver_context.c ---- */
 

@@ -39,17 +39,19 @@ static void account_log(int ordinal)
 		log_file = -1;
 }
 
-static size_t others_bytes(int ordinal)
+static size_t free_beside(const struct driver_device *device, size_t others_bytes)
 {
-	return driver_machine.others_bytes + machine_others_bytes(ordinal);
+	size_t taken_bytes = device->used_bytes + others_bytes;
+
+	return taken_bytes < device->total_bytes ? device->total_bytes - taken_bytes : 0;
 }
 
 size_t device_free_bytes(int ordinal)
 {
 	const struct driver_device *device = &driver_machine.devices[ordinal];
-	size_t taken_bytes = device->used_bytes + others_bytes(ordinal);
 
-	return taken_bytes < device->total_bytes ? device->total_bytes - taken_bytes : 0;
+	return free_beside(device, driver_machine.others_bytes +
+					   machine_others_bytes(device->place, NULL));
 }
 
 static void set_used(int ordinal, size_t bytes)
@@ -59,16 +61,22 @@ static void set_used(int ordinal, size_t bytes)
 	device->used_bytes = bytes;
 	if (bytes > device->peak_bytes)
 		device->peak_bytes = bytes;
-	machine_set_used(ordinal, bytes);
+	machine_set_used(device->place, bytes);
 }
 
 static bool take(int ordinal, size_t bytes)
 {
+	const struct driver_device *device = &driver_machine.devices[ordinal];
 	bool is_shared = machine_lock();
-	bool fits = bytes <= device_free_bytes(ordinal);
+	unsigned count = 0;
+	size_t others_bytes =
+		driver_machine.others_bytes + machine_others_bytes(device->place, &count);
+	bool fits = bytes <= free_beside(device, others_bytes);
 
-	if (fits)
-		set_used(ordinal, driver_machine.devices[ordinal].used_bytes + bytes);
+	if (fits) {
+		set_used(ordinal, device->used_bytes + bytes);
+		machine_note_peak(device->place, device->used_bytes + others_bytes, count + 1);
+	}
 	if (is_shared)
 		machine_unlock();
 	return fits;
@@ -131,30 +139,40 @@ void device_note_managed(int ordinal, ptrdiff_t bytes)
 	account_log(ordinal);
 }
 
-/* Without driver_lock: it may be held by a thread that a fork left behind. */
-int simgpuAccount(int ordinal, struct sim_account *account)
+/* The device at a place; NULL: the program does not see it. */
+static const struct driver_device *device_at(int place)
 {
-	if (driver_check_device(ordinal) != CUDA_SUCCESS)
+	for (int i = 0; i < driver_machine.device_count; i++) {
+		if (driver_machine.devices[i].place == place)
+			return &driver_machine.devices[i];
+	}
+	return NULL;
+}
+
+/* Without driver_lock: it may be held by a thread that a fork left behind. */
+int simgpuAccount(int place, struct sim_account *account)
+{
+	if (driver_check_ready() != CUDA_SUCCESS || place < 0 || place >= driver_machine.place_count)
 		return -1;
-	const struct driver_device *device = &driver_machine.devices[ordinal];
-	account->own_bytes = __atomic_load_n(&device->used_bytes, __ATOMIC_RELAXED);
-	account->others_bytes = others_bytes(ordinal);
-	account->total_bytes = device->total_bytes;
+	const struct driver_device *device = device_at(place);
+	account->own_bytes = device ? __atomic_load_n(&device->used_bytes, __ATOMIC_RELAXED) : 0;
+	account->others_bytes = driver_machine.others_bytes + machine_others_bytes(place, NULL);
+	account->total_bytes = driver_machine.total_bytes;
 	return 0;
 }
 
 #define UNNAMED_PID 1u /* stands for those of SIMGPU_OTHERS */
 
-int simgpuProcesses(int ordinal, struct sim_process list[SIM_PROCESSES_MAX])
+int simgpuProcesses(int place, struct sim_process list[SIM_PROCESSES_MAX])
 {
 	struct sim_account account;
 	unsigned count = 0;
 
-	if (simgpuAccount(ordinal, &account) != 0)
+	if (simgpuAccount(place, &account) != 0)
 		return -1;
 	if (driver_machine.others_bytes > 0)
 		list[count++] = (struct sim_process){UNNAMED_PID, driver_machine.others_bytes};
 	if (account.own_bytes > 0)
 		list[count++] = (struct sim_process){(unsigned)getpid(), account.own_bytes};
-	return (int)(count + machine_others(ordinal, list + count, SIM_PROCESSES_MAX - count));
+	return (int)(count + machine_others(place, list + count, SIM_PROCESSES_MAX - count));
 }

@@ -48,7 +48,7 @@ const struct sim_card *card_from_environment(void)
 	return &chosen;
 }
 
-int card_attribute(const struct sim_card *card, CUdevice_attribute attribute, CUdevice device)
+int card_attribute(const struct sim_card *card, CUdevice_attribute attribute, int place)
 {
 	switch ((int)attribute) {
 #define ANSWER(name, value)              \
@@ -65,7 +65,7 @@ int card_attribute(const struct sim_card *card, CUdevice_attribute attribute, CU
 		ANSWER(MAX_PERSISTING_L2_CACHE_SIZE, card->l2_bytes / 8 * 5)
 		ANSWER(CLOCK_RATE, card->clock_khz)
 		ANSWER(MEMORY_CLOCK_RATE, card->memory_clock_khz)
-		ANSWER(PCI_BUS_ID, device + 1)
+		ANSWER(PCI_BUS_ID, place + 1)
 		ANSWER(PCI_DEVICE_ID, 0)
 		ANSWER(PCI_DOMAIN_ID, 0)
 		ANSWER(WARP_SIZE, 32)

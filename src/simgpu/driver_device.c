@@ -73,13 +73,18 @@ static void setup(void)
 	const struct sim_card *card = driver_machine.card = card_from_environment();
 	size_t card_bytes = card->memory_bytes > 0 ? card->memory_bytes : MEMORY_DEFAULT_BYTES;
 	size_t memory_bytes = sim_env_bytes("SIMGPU_MEMORY", card_bytes);
+	int places[DRIVER_DEVICES_MAX];
 
-	driver_machine.device_count = device_count_from_environment();
+	driver_machine.place_count = device_count_from_environment();
+	driver_machine.device_count = visible_read(driver_machine.place_count, places);
+	driver_machine.total_bytes = memory_bytes;
 	driver_machine.context_bytes = sim_env_bytes("SIMGPU_CONTEXT", card->context_bytes);
 	driver_machine.is_late = lateness_from_environment();
 	account_open();
-	for (int i = 0; i < driver_machine.device_count; i++)
+	for (int i = 0; i < driver_machine.device_count; i++) {
 		driver_machine.devices[i].total_bytes = memory_bytes;
+		driver_machine.devices[i].place = places[i];
+	}
 	if (pools_init() != 0)
 		driver_machine.device_count = 0;
 	pthread_atfork(NULL, NULL, forget_in_child);
@@ -176,7 +181,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 		return result;
 	memset(uuid, 0, sizeof(*uuid));
 	memcpy(uuid->bytes, "simulated", 9);
-	uuid->bytes[15] = (char)(device + 1);
+	uuid->bytes[15] = (char)(driver_machine.devices[device].place + 1);
 	return CUDA_SUCCESS;
 }
 
@@ -197,7 +202,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 		return result;
 	if (value == NULL)
 		return CUDA_ERROR_INVALID_VALUE;
-	*value = card_attribute(driver_machine.card, attribute, device);
+	*value = card_attribute(driver_machine.card, attribute, driver_machine.devices[device].place);
 	return CUDA_SUCCESS;
 }
 
@@ -220,7 +225,7 @@ CUresult cuDeviceGetPCIBusId(char *text, int room, CUdevice device)
 		return result;
 	if (text == NULL || room <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	snprintf(text, (size_t)room, "0000:%02X:00.0", (unsigned)device + 1);
+	snprintf(text, (size_t)room, "0000:%02X:00.0", (unsigned)driver_machine.devices[device].place + 1);
 	return CUDA_SUCCESS;
 }
 
@@ -230,10 +235,16 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
 
 	if (device == NULL || text == NULL || sscanf(text, "%x:%x", &domain, &bus) != 2)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = driver_check_device((int)bus - 1);
-	if (result == CUDA_SUCCESS)
-		*device = (int)bus - 1;
-	return result;
+	CUresult result = driver_check_ready();
+	if (result != CUDA_SUCCESS)
+		return result;
+	for (int i = 0; i < driver_machine.device_count; i++) {
+		if (driver_machine.devices[i].place != (int)bus - 1)
+			continue;
+		*device = i;
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuDeviceCanAccessPeer(int *can_access, CUdevice device, CUdevice peer)

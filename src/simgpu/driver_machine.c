@@ -1,12 +1,10 @@
 /*
  * A machine that processes share: SIMGPU_MACHINE=name. Each of them has a slot in a file of
- * /dev/shm, with what it has in use on each device, and holds a lock on a byte of that file that
- * stands for the slot. The kernel gives the lock back when the process dies, however it does, and
- * with that its memory is free again. Another lock, on the first byte, makes a look at what is free
- * and the taking of it one step.
+ * /dev/shm, with what it has in use on each device; sim_machine.h has its layout, and the locks by
+ * which a dead process's memory is free again.
  *
  * The file is of mode 0600 and is taken for a machine only if it is this user's. The last process
- * removes it. Must never wait for anything but that one short lock.
+ * removes it, if nobody keeps it. Must never wait for anything but that one short lock.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,20 +17,10 @@
 #include <unistd.h>
 
 #include "driver.h"
-
-#define SLOTS_MAX      128
-#define NAME_BYTES_MAX 64
-
-struct slot {
-	uint64_t used_bytes[DRIVER_DEVICES_MAX];
-};
-
-struct machine_file {
-	struct slot slots[SLOTS_MAX];
-};
+#include "sim_machine.h"
 
 static struct {
-	struct machine_file *file; /* NULL: this process has a machine of its own */
+	struct sim_machine_file *file; /* NULL: this process has a machine of its own */
 	int descriptor;
 	int slot;
 	pid_t pid; /* a forked child has neither slot nor lock */
@@ -43,14 +31,9 @@ static struct {
 
 /* They are the process's, not inherited, and gone when it closes any descriptor of the file: it has
  * one, and never closes that. */
-static struct flock lock_of(short type, int byte)
-{
-	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-}
-
 static bool lock(int byte, bool may_wait)
 {
-	struct flock wanted = lock_of(F_WRLCK, byte);
+	struct flock wanted = sim_machine_lock(F_WRLCK, byte);
 	int result;
 
 	do {
@@ -61,17 +44,17 @@ static bool lock(int byte, bool may_wait)
 
 static void unlock(int byte)
 {
-	struct flock wanted = lock_of(F_UNLCK, byte);
+	struct flock wanted = sim_machine_lock(F_UNLCK, byte);
 
 	fcntl(shared.descriptor, F_SETLK, &wanted);
 }
 
-/* The process that holds another slot; 0: nobody, or it died. */
-static pid_t holder(int slot)
+/* The other process that holds a byte; 0: nobody, or it died. */
+static pid_t holder(int byte)
 {
-	struct flock found = lock_of(F_WRLCK, 1 + slot);
+	struct flock found = sim_machine_lock(F_WRLCK, byte);
 
-	if (slot == shared.slot || fcntl(shared.descriptor, F_GETLK, &found) != 0 ||
+	if (fcntl(shared.descriptor, F_GETLK, &found) != 0 ||
 	    found.l_type == F_UNLCK)
 		return 0;
 	return found.l_pid > 0 ? found.l_pid : 1; /* of another pid namespace */
@@ -89,12 +72,12 @@ static bool make_path(const char *name)
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789-_.";
 
-	if (strspn(name, allowed) != strlen(name) || strlen(name) > NAME_BYTES_MAX) {
+	if (strspn(name, allowed) != strlen(name) || strlen(name) > SIM_MACHINE_NAME_BYTES) {
 		sim_warn("SIMGPU_MACHINE=%s is no name: letters, digits, - _ .", name);
 		return false;
 	}
-	snprintf(shared.path, sizeof(shared.path), "/dev/shm/simgpu-%u-%s", (unsigned)geteuid(),
-		 name);
+	snprintf(shared.path, sizeof(shared.path), SIM_MACHINE_FOLDER "/" SIM_MACHINE_PREFIX "%s",
+		 (unsigned)geteuid(), name);
 	return true;
 }
 
@@ -106,21 +89,21 @@ static bool open_locked(void)
 	for (;;) {
 		shared.descriptor = open(shared.path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (shared.descriptor < 0 || fstat(shared.descriptor, &about) != 0 ||
-		    !S_ISREG(about.st_mode) || about.st_uid != geteuid() || !lock(0, true))
+		    !S_ISREG(about.st_mode) || about.st_uid != geteuid() || !lock(SIM_MACHINE_GATE, true))
 			return false;
 		if (fstat(shared.descriptor, &about) == 0 && about.st_nlink > 0)
 			break;
 		close(shared.descriptor); /* the last process of it has just removed it */
 	}
-	return posix_fallocate(shared.descriptor, 0, sizeof(struct machine_file)) == 0;
+	return posix_fallocate(shared.descriptor, 0, sizeof(struct sim_machine_file)) == 0;
 }
 
 static bool take_slot(void)
 {
-	for (int i = 0; i < SLOTS_MAX; i++) {
-		if (!lock(1 + i, false))
+	for (int i = 0; i < SIM_MACHINE_SLOTS; i++) {
+		if (!lock(SIM_MACHINE_FIRST_SLOT + i, false))
 			continue;
-		memset(&shared.file->slots[i], 0, sizeof(struct slot));
+		memset(&shared.file->slots[i], 0, sizeof(shared.file->slots[i]));
 		shared.slot = i;
 		return true;
 	}
@@ -129,28 +112,28 @@ static bool take_slot(void)
 
 static void remove_if_last(void)
 {
-	if (!is_here() || !lock(0, true))
+	if (!is_here() || !lock(SIM_MACHINE_GATE, true))
 		return;
-	bool is_last = true;
-	for (int i = 0; i < SLOTS_MAX; i++)
-		is_last = is_last && holder(i) == 0;
+	bool is_last = holder(SIM_MACHINE_KEEPER) == 0;
+	for (int i = 0; i < SIM_MACHINE_SLOTS; i++)
+		is_last = is_last && holder(SIM_MACHINE_FIRST_SLOT + i) == 0;
 	if (is_last)
 		unlink(shared.path);
-	unlock(0);
+	unlock(SIM_MACHINE_GATE);
 }
 
 static bool join(void)
 {
 	if (!open_locked())
 		return false;
-	void *mapped = mmap(NULL, sizeof(struct machine_file), PROT_READ | PROT_WRITE, MAP_SHARED,
+	void *mapped = mmap(NULL, sizeof(struct sim_machine_file), PROT_READ | PROT_WRITE, MAP_SHARED,
 			    shared.descriptor, 0);
 	if (mapped == MAP_FAILED)
 		return false;
 	shared.file = mapped;
 	shared.slot = -1;
 	bool has_slot = take_slot();
-	unlock(0);
+	unlock(SIM_MACHINE_GATE);
 	if (!has_slot)
 		shared.file = NULL;
 	return has_slot;
@@ -178,30 +161,39 @@ void machine_join(void)
 
 bool machine_lock(void)
 {
-	return is_here() && lock(0, true);
+	return is_here() && lock(SIM_MACHINE_GATE, true);
 }
 
 void machine_unlock(void)
 {
 	if (is_here())
-		unlock(0);
+		unlock(SIM_MACHINE_GATE);
 }
 
-void machine_set_used(int ordinal, size_t bytes)
+void machine_set_used(int place, size_t bytes)
 {
 	if (is_here())
-		__atomic_store_n(&shared.file->slots[shared.slot].used_bytes[ordinal], bytes,
+		__atomic_store_n(&shared.file->slots[shared.slot].used_bytes[place], bytes,
 				 __ATOMIC_RELAXED);
 }
 
-unsigned machine_others(int ordinal, struct sim_process *list, unsigned room)
+void machine_note_peak(int place, size_t bytes, unsigned process_count)
+{
+	if (!is_here() || bytes <= shared.file->peak_bytes[place])
+		return;
+	shared.file->peak_bytes[place] = bytes;
+	shared.file->peak_process_count[place] = process_count;
+}
+
+unsigned machine_others(int place, struct sim_process *list, unsigned room)
 {
 	unsigned count = 0;
 
-	for (int i = 0; is_here() && i < SLOTS_MAX && count < room; i++) {
-		const uint64_t *used_bytes = &shared.file->slots[i].used_bytes[ordinal];
+	for (int i = 0; is_here() && i < SIM_MACHINE_SLOTS && count < room; i++) {
+		const uint64_t *used_bytes = &shared.file->slots[i].used_bytes[place];
 		size_t bytes = __atomic_load_n(used_bytes, __ATOMIC_RELAXED);
-		pid_t pid = bytes > 0 ? holder(i) : 0;
+		bool is_other = bytes > 0 && i != shared.slot;
+		pid_t pid = is_other ? holder(SIM_MACHINE_FIRST_SLOT + i) : 0;
 
 		if (pid > 0)
 			list[count++] = (struct sim_process){(unsigned)pid, bytes};
@@ -209,13 +201,15 @@ unsigned machine_others(int ordinal, struct sim_process *list, unsigned room)
 	return count;
 }
 
-size_t machine_others_bytes(int ordinal)
+size_t machine_others_bytes(int place, unsigned *count)
 {
-	struct sim_process list[SLOTS_MAX];
-	unsigned count = machine_others(ordinal, list, SLOTS_MAX);
+	struct sim_process list[SIM_MACHINE_SLOTS];
+	unsigned found = machine_others(place, list, SIM_MACHINE_SLOTS);
 	size_t bytes = 0;
 
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < found; i++)
 		bytes += list[i].used_bytes;
+	if (count != NULL)
+		*count = found;
 	return bytes;
 }

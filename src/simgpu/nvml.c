@@ -186,7 +186,7 @@ SIM_API(int, nvmlDeviceGetUUID, const struct nvml_device *device, char *out, uns
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "GPU-73696d75-6c61-7465-6400-0000000000%02x",
+	snprintf(text, sizeof(text), SIM_UUID_FORMAT,
 		 (unsigned)device_index(device) + 1);
 	return copy_text(out, room, text);
 }

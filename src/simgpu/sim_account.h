@@ -15,8 +15,9 @@ struct sim_account {
 	size_t total_bytes;
 };
 
-/* 0, or -1 for a device that is not there or while CUDA is not initialised in this process. */
-SIM_EXPORT int simgpuAccount(int device, struct sim_account *account);
+/* By its place in the machine, whatever CUDA_VISIBLE_DEVICES says. 0, or -1 for a device that is not
+ * there or while CUDA is not initialised in this process. */
+SIM_EXPORT int simgpuAccount(int place, struct sim_account *account);
 
 struct sim_process {
 	unsigned pid;
@@ -25,8 +26,11 @@ struct sim_process {
 
 #define SIM_PROCESSES_MAX 130
 
+/* A device's UUID in words: with its place in the machine, from 1. */
+#define SIM_UUID_FORMAT "GPU-73696d75-6c61-7465-6400-0000000000%02x"
+
 /* The processes that use a device: this one, those that share its machine, and one that stands for
  * SIMGPU_OTHERS. How many there are, at most SIM_PROCESSES_MAX; or -1 as above. */
-SIM_EXPORT int simgpuProcesses(int device, struct sim_process list[SIM_PROCESSES_MAX]);
+SIM_EXPORT int simgpuProcesses(int place, struct sim_process list[SIM_PROCESSES_MAX]);
 
 #endif
