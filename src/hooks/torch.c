@@ -8,6 +8,7 @@
 #include "hooks/capture.h"
 #include "hooks/settings.h"
 #include "recorder/elf.h"
+#include "recorder/hot.h"
 #include "recorder/record.h"
 #include "recorder/thread.h"
 
@@ -98,7 +99,8 @@ static uint64_t take_asked(uint64_t block_bytes, const void *frame)
 
 /* ---------- blocks ---------- */
 
-static void note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t device, const void *frame)
+MT_HOT static void
+note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t device, const void *frame)
 {
 	if ((uint8_t)device != DEVICE_CUDA || !bytes)
 		return;
@@ -134,7 +136,7 @@ static void note_oom(int64_t bytes, uint64_t device, const void *frame)
 
 #define USAGE(symbol)                                                                                            \
 	EXPORT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device);    \
-	EXPORT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device)     \
+	MT_HOT EXPORT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device)     \
 	{                                                                                                        \
 		static void *slot;                                                                               \
 		note_block(pointer, bytes, allocated, device, __builtin_frame_address(0));                      \

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "recorder/elf.h"
+#include "recorder/hot.h"
 #include "recorder/intern.h"
 #include "recorder/intern_private.h"
 #include "recorder/probe.h"
@@ -66,10 +67,9 @@ static uint32_t define_native_frame(struct session *session, uintptr_t address)
 	return intern->last_native_frame;
 }
 
+/* What tells a stack from others; of the Python part only the key until the stack is new. */
 struct walked {
-	struct python_frame python[PYTHON_FRAMES_MAX];
 	uintptr_t native[UNWIND_FRAMES_MAX];
-	unsigned python_count;
 	struct python_end python_end;
 	struct unwind_result native_end;
 	uintptr_t caller; /* return address of the hooked function */
@@ -91,19 +91,35 @@ static const void *owner_address(const struct walked *walked)
 	return walked->caller ? (const void *)(walked->caller - 1) : NULL;
 }
 
-/* False when a frame could not be defined. */
-static bool define_frames(struct session *session, const struct walked *walked, struct memtrace_def_stack *counts,
-			  uint32_t *ids)
+static unsigned depth_limit(const struct session *session, unsigned most)
 {
-	unsigned count = 0;
-	for (unsigned i = 0; i < walked->python_count; i++) {
-		uint32_t id = python_frame_id(session, &walked->python[i]);
+	return session->config.stack_depth < most ? (unsigned)session->config.stack_depth : most;
+}
+
+/* False when a frame could not be defined, or the interpreter has come or gone since the key was made. */
+static bool define_python_frames(struct session *session, uint64_t key, struct memtrace_def_stack *counts, uint32_t *ids)
+{
+	struct python_frame frames[PYTHON_FRAMES_MAX];
+	struct python_end end;
+	unsigned count = key ? python_walk(frames, depth_limit(session, PYTHON_FRAMES_MAX), &end) : 0;
+	if (key && end.key != key)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t id = python_frame_id(session, &frames[i]);
 		if (!id)
 			return false;
 		if (id != FRAME_HIDDEN)
-			ids[count++] = id;
+			ids[counts->python_count++] = id;
 	}
-	counts->python_count = count;
+	return true;
+}
+
+static bool define_frames(struct session *session, const struct walked *walked, struct memtrace_def_stack *counts,
+			  uint32_t *ids)
+{
+	if (!define_python_frames(session, walked->python_end.key, counts, ids))
+		return false;
+	unsigned count = counts->python_count;
 	for (unsigned i = 0; i < walked->native_end.count; i++) {
 		uint32_t id = define_native_frame(session, walked->native[i]);
 		if (!id)
@@ -166,23 +182,16 @@ static const struct id_entry *intern_new_stack(struct session *session, const st
 	return entry;
 }
 
-static unsigned depth_limit(const struct session *session, unsigned most)
-{
-	return session->config.stack_depth < most ? (unsigned)session->config.stack_depth : most;
-}
-
 /* Python first: it knows where on the stack its evaluation loop is, which ends the native part. After a module was
  * closed the same addresses may be other code. */
 static uint64_t walk(struct session *session, struct walked *walked, const void *frame, bool with_native)
 {
 	const struct config *config = &session->config;
 	walked->caller = frame ? ((const uintptr_t *)frame)[1] : 0;
-	walked->python_count = 0;
 	walked->python_end = (struct python_end){ .truncated = false };
 	walked->native_end = (struct unwind_result){ .count = 0 };
 	if (config->stacks & CONFIG_PYTHON)
-		walked->python_count = python_walk(walked->python, depth_limit(session, PYTHON_FRAMES_MAX),
-						   &walked->python_end);
+		python_key(depth_limit(session, PYTHON_FRAMES_MAX), &walked->python_end);
 	else
 		walked->python_end.is_finalizing = python_is_finalizing();
 	if (with_native && config->stacks & CONFIG_NATIVE)
@@ -192,10 +201,10 @@ static uint64_t walk(struct session *session, struct walked *walked, const void 
 	return id_mix(key, walked->native_end.key) | 1;
 }
 
-struct interned intern_stack(struct session *session, const void *frame, bool with_native)
+MT_HOT struct interned intern_stack(struct session *session, const void *frame, bool with_native)
 {
 	struct thread_self *self = &thread_self;
-	struct walked walked; /* 3.6 KiB, not initialised: only what the walk fills is read */
+	struct walked walked; /* not initialised: only what the walk fills is read */
 	uint64_t key = walk(session, &walked, frame, with_native);
 	if (self->stack_key != key) {
 		const struct id_entry *entry = id_table_find(&session->intern.stacks, key);

@@ -5,12 +5,14 @@
 
 #include <string.h>
 
+#include "recorder/hot.h"
 #include "recorder/python_private.h"
 #include "recorder/python_rows.h"
 
-#define OWNER_GENERATOR      1
-#define OWNER_INTERPRETER    3 /* and above: frames that are the interpreter's own (3.12 on) */
-#define LASTI_IN_UNITS_SINCE 10
+#define OWNER_GENERATOR         1
+#define OWNER_INTERPRETER       3 /* and above: frames that are the interpreter's own */
+#define OWNER_INTERPRETER_SINCE 12
+#define LASTI_IN_UNITS_SINCE    10
 
 /* ---------- the guard ----------
  * Tells a code object from another that is given the same address later: exec in a loop gives every
@@ -36,12 +38,15 @@ static uint64_t mark_of_all(const char *contents, size_t bytes)
 	return mark;
 }
 
-__attribute__((noinline)) static uint64_t
-mark_of_made(const struct python_layout *layout, uintptr_t file, uintptr_t name, uintptr_t lines)
+__attribute__((noinline)) static uint64_t mark_of_made(const struct python_layout *layout,
+						       uintptr_t code)
 {
-	struct python_text texts[] = {python_text(layout, file), python_text(layout, name)};
-	const char *table = (const char *)lines + layout->bytes_data;
-	uint64_t mark = mark_of_all(table, load_pointer(lines, layout->bytes_size));
+	struct python_text texts[] = {
+		python_text(layout, load_pointer(code, layout->code_file)),
+		python_text(layout, load_pointer(code, python_name_offset(layout)))};
+	uintptr_t lines = load_pointer(code, layout->code_lines);
+	uint64_t mark = mark_of_all((const char *)lines + layout->bytes_data,
+				    load_pointer(lines, layout->bytes_size));
 	for (unsigned i = 0; i < 2; i++)
 		mark = mark * FACTOR_2 +
 		       mark_of_all(texts[i].data, texts[i].length * texts[i].kind);
@@ -58,29 +63,32 @@ struct known_files {
 	} files[FILES_KNOWN];
 };
 
-__attribute__((noinline)) static uint64_t mark_of_file(const struct python_layout *layout, uintptr_t file)
+MT_HOT __attribute__((noinline)) static void learn_file(const struct python_layout *layout,
+							uintptr_t file, struct known_file *known)
 {
 	uint32_t state = (uint32_t)load_int(file, layout->text_state);
 	const char *text = (const char *)file + layout->text_ascii;
 	bool is_plain = state >> layout->text_ascii_bit & state >> layout->text_compact_bit & 1;
+	*known = (struct known_file){.file = file};
 	if (!is_plain || *text == '<')
-		return 0;
+		return;
 	uint64_t end = bytes_before(text, load_pointer(file, layout->text_length));
-	return (file ^ end) * FACTOR_1 | 1;
+	known->mark = (file ^ end) * FACTOR_1 | 1;
 }
 
 static inline uint64_t guard_of_contents(const struct python_layout *layout, uintptr_t code,
 					 struct known_files *known)
 {
 	uintptr_t file = load_pointer(code, layout->code_file);
-	uintptr_t name = load_pointer(code, python_name_offset(layout));
-	uintptr_t lines = load_pointer(code, layout->code_lines);
-	uint64_t guard =
-		name ^ lines ^ (uint64_t)(uint32_t)load_int(code, layout->code_first_line) << 32;
 	struct known_file *last = &known->files[(file >> 6 ^ file >> 10) % FILES_KNOWN];
-	if (file != last->file)
-		*last = (struct known_file){file, mark_of_file(layout, file)};
-	return guard + (last->mark ? last->mark : mark_of_made(layout, file, name, lines));
+	if (__builtin_expect(file != last->file, 0))
+		learn_file(layout, file, last);
+	uint64_t mark = last->mark;
+	if (__builtin_expect(!mark, 0))
+		mark = mark_of_made(layout, code);
+	return mark + (load_pointer(code, python_name_offset(layout)) ^
+		       load_pointer(code, layout->code_lines) ^
+		       (uint64_t)(uint32_t)load_int(code, layout->code_first_line) << 32);
 }
 
 static inline uint64_t guard_of(const struct python_layout *layout, uintptr_t code,
@@ -96,7 +104,8 @@ static inline uint64_t guard_of(const struct python_layout *layout, uintptr_t co
 /* ---------- the walk ---------- */
 
 /* Compiled once for each row of offsets, so that those are constants: read from a table they would
- * double the price of a frame. */
+ * double the price of a frame. And twice for each: for the key alone, which is all that a known
+ * stack needs, and with the frames (`frames` not NULL). */
 #define FOR_EACH_ROW __attribute__((always_inline)) static inline
 
 /* Up to 3.10: a list of frame objects, each the only one of its evaluation loop. */
@@ -110,12 +119,14 @@ FOR_EACH_ROW unsigned walk_objects(const struct python_layout *layout, uintptr_t
 	int unit = layout->minor >= LASTI_IN_UNITS_SINCE ? 2 : 1;
 	for (; frame && count < capacity; frame = load_pointer(frame, layout->frame_previous)) {
 		uintptr_t code = load_pointer(frame, layout->frame_code);
-		struct python_frame *out = &frames[count++];
-		*out = (struct python_frame){.code = code,
+		struct python_frame found = {.code = code,
 					     .lasti = load_int(frame, layout->frame_lasti) * unit,
 					     .flags = PYTHON_ENTRY,
 					     .guard = guard_of(layout, code, &known)};
-		key = python_frame_mix(key, out);
+		key = python_frame_mix(key, &found);
+		if (frames)
+			frames[count] = found;
+		count++;
 	}
 	end->truncated = frame != 0;
 	end->key = key;
@@ -132,17 +143,20 @@ FOR_EACH_ROW uintptr_t instructions_of(const struct python_layout *layout, uintp
 	return load_pointer(copies, 8 + 8 * load_int(frame, layout->frame_tlbc_index));
 }
 
-FOR_EACH_ROW struct python_frame frame_at(const struct python_layout *layout, uintptr_t frame,
-					  uintptr_t code, uint8_t owner, struct known_files *known)
+FOR_EACH_ROW uint32_t flags_of(const struct python_layout *layout, uintptr_t frame)
 {
-	uint32_t flags = owner == OWNER_GENERATOR ? PYTHON_GENERATOR : 0;
+	uint32_t flags =
+		load_byte(frame, layout->frame_owner) == OWNER_GENERATOR ? PYTHON_GENERATOR : 0;
 	if (layout->frame_is_entry != PYTHON_ABSENT && load_byte(frame, layout->frame_is_entry))
 		flags |= PYTHON_ENTRY;
-	return (struct python_frame){.code = code,
-				     .lasti = (int32_t)(load_pointer(frame, layout->frame_instruction) -
-							instructions_of(layout, frame, code)),
-				     .flags = flags,
-				     .guard = guard_of(layout, code, known)};
+	return flags;
+}
+
+FOR_EACH_ROW bool is_interpreters_own(const struct python_layout *layout, uintptr_t frame,
+				      uintptr_t code)
+{
+	return !code || (layout->minor >= OWNER_INTERPRETER_SINCE &&
+			 load_byte(frame, layout->frame_owner) >= OWNER_INTERPRETER);
 }
 
 FOR_EACH_ROW unsigned walk_frames(const struct python_layout *layout, uintptr_t frame,
@@ -154,18 +168,25 @@ FOR_EACH_ROW unsigned walk_frames(const struct python_layout *layout, uintptr_t 
 	struct known_files known = {.files = {{.file = 0}}};
 	for (; frame; frame = load_pointer(frame, layout->frame_previous)) {
 		uintptr_t code = load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
-		uint8_t owner = load_byte(frame, layout->frame_owner);
-		if (owner >= OWNER_INTERPRETER || !code) {
+		if (__builtin_expect(is_interpreters_own(layout, frame, code), 0)) {
 			if (!end->loop_mark) /* the loop's own entry is a local variable of it */
 				end->loop_mark = frame;
-			if (count)
+			if (count && frames)
 				frames[count - 1].flags |= PYTHON_ENTRY;
 			continue;
 		}
 		if (count == capacity)
 			break;
-		frames[count] = frame_at(layout, frame, code, owner, &known);
-		key = python_frame_mix(key, &frames[count++]);
+		struct python_frame found = {
+			.code = code,
+			.lasti = (int32_t)(load_pointer(frame, layout->frame_instruction) -
+					   instructions_of(layout, frame, code)),
+			.flags = frames ? flags_of(layout, frame) : 0,
+			.guard = guard_of(layout, code, &known)};
+		key = python_frame_mix(key, &found);
+		if (frames)
+			frames[count] = found;
+		count++;
 	}
 	end->truncated = frame != 0;
 	end->key = key;
@@ -189,25 +210,33 @@ FOR_EACH_ROW unsigned walk_row(const struct python_layout *layout, uintptr_t sta
 	return walk_frames(layout, frame, frames, capacity, end);
 }
 
-#define WALK(row)                                                                              \
-	static unsigned walk_##row(uintptr_t state, struct python_frame *frames,               \
-				   unsigned capacity, struct python_end *end)                  \
-	{                                                                                      \
-		return walk_row(&python_rows[row], state, frames, capacity, end);              \
+#define WALK(row)                                                                                \
+	MT_HOT static void key_##row(uintptr_t state, unsigned capacity, struct python_end *end) \
+	{                                                                                        \
+		walk_row(&python_rows[row], state, NULL, capacity, end);                         \
+	}                                                                                        \
+	__attribute__((cold)) static unsigned walk_##row(                                        \
+		uintptr_t state, struct python_frame *frames, unsigned capacity,                 \
+		struct python_end *end)                                                          \
+	{                                                                                        \
+		return walk_row(&python_rows[row], state, frames, capacity, end);                \
 	}
 #define EACH_ROW(do) do(0) do(1) do(2) do(3) do(4) do(5) do(6) do(7) do(8) do(9) do(10)
 EACH_ROW(WALK)
 
+#define KEY(row)  key_##row,
 #define NAME(row) walk_##row,
-python_walk_function *python_walk_of(const struct python_layout *layout)
+void python_walks_of(const struct python_layout *layout)
 {
+	static python_key_function *const keys[] = {EACH_ROW(KEY)};
 	static python_walk_function *const walks[] = {EACH_ROW(NAME)};
 	_Static_assert(sizeof walks / sizeof *walks == PYTHON_ROWS, "a walk for each row");
 	for (unsigned i = 0; i < PYTHON_ROWS; i++)
 		if (python_rows[i].minor == layout->minor &&
-		    python_rows[i].free_threaded == layout->free_threaded)
-			return walks[i];
-	return NULL;
+		    python_rows[i].free_threaded == layout->free_threaded) {
+			python.key = keys[i];
+			python.walk = walks[i];
+		}
 }
 
 static bool is_known(void)
@@ -220,12 +249,24 @@ static bool is_known(void)
 	return __atomic_load_n(&python.layout, __ATOMIC_ACQUIRE);
 }
 
-unsigned python_walk(struct python_frame *frames, unsigned capacity, struct python_end *end)
+static inline uintptr_t state_of_thread(struct python_end *end)
 {
 	*end = (struct python_end){.truncated = false};
 	if (!is_known())
 		return 0;
 	end->is_finalizing = python.is_finalizing();
-	uintptr_t state = end->is_finalizing ? 0 : (uintptr_t)python.thread_state();
+	return end->is_finalizing ? 0 : (uintptr_t)python.thread_state();
+}
+
+MT_HOT void python_key(unsigned capacity, struct python_end *end)
+{
+	uintptr_t state = state_of_thread(end);
+	if (state)
+		python.key(state, capacity, end);
+}
+
+unsigned python_walk(struct python_frame *frames, unsigned capacity, struct python_end *end)
+{
+	uintptr_t state = state_of_thread(end);
 	return state ? python.walk(state, frames, capacity, end) : 0;
 }

@@ -53,7 +53,9 @@ static inline uint64_t python_frame_mix(uint64_t hash, const struct python_frame
 	return id_mix(hash, frame->code ^ (uint64_t)(uint32_t)frame->lasti << 40 ^ frame->guard);
 }
 
-/* Innermost first. 0 without an interpreter or frames. */
+/* What there is beside the frames, and the key: all that a known stack needs. */
+void python_key(unsigned capacity, struct python_end *);
+/* The same with the frames, innermost first. 0 without an interpreter or frames. */
 unsigned python_walk(struct python_frame *frames, unsigned capacity, struct python_end *end);
 /* Reads names and line of a frame that the calling thread is in. False: not a code object, nothing
  * read. */

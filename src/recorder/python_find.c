@@ -80,7 +80,7 @@ static const char *take(const struct link_map *object)
 	if (!checks_out(object, layout, runtime))
 		return "its structures are not as expected";
 	unwind_set_interpreter((uintptr_t)elf_find(object, "_PyEval_EvalFrameDefault", NULL));
-	python.walk = python_walk_of(layout);
+	python_walks_of(layout);
 	__atomic_store_n(&python.layout, layout, __ATOMIC_RELEASE);
 	say_more("Python %s is known: allocations have its lines", python.version);
 	return NULL;

@@ -13,13 +13,15 @@
 #define PYTHON_IS_BYTES   (1ul << 27)
 #define PYTHON_IS_TEXT    (1ul << 28)
 
-/* Along the frames of the thread whose state is given. */
+/* Along the frames of the thread whose state is given: what the stack is known by, or all of it. */
+typedef void python_key_function(uintptr_t state, unsigned capacity, struct python_end *);
 typedef unsigned python_walk_function(uintptr_t state, struct python_frame *, unsigned capacity,
 				      struct python_end *);
 
 struct python {
 	const struct python_layout *layout; /* stored last; NULL: no walk */
-	python_walk_function *walk;         /* of that layout */
+	python_key_function *key;           /* of that layout */
+	python_walk_function *walk;
 	void *(*thread_state)(void);
 	int (*is_finalizing)(void);
 	const void *code_type, *text_type, *bytes_type;
@@ -29,7 +31,8 @@ struct python {
 
 extern struct python python __attribute__((visibility("hidden")));
 
-python_walk_function *python_walk_of(const struct python_layout *);
+/* Sets the two. */
+void python_walks_of(const struct python_layout *);
 
 /* Were libraries opened since this thread last looked? */
 bool python_is_expected(void);

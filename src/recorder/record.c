@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "recorder/device.h"
+#include "recorder/hot.h"
 #include "recorder/probe.h"
 #include "recorder/python.h"
 #include "recorder/say.h"
@@ -196,7 +197,7 @@ static inline void leave(void)
 	thread_self.busy = 0;
 }
 
-uint64_t record_event(const struct record *record)
+MT_HOT uint64_t record_event(const struct record *record)
 {
 	int saved = errno;
 	uint64_t ticket = NO_TICKET;
@@ -346,7 +347,7 @@ void record_loader_changed(void)
 	python_expect();
 }
 
-bool record_has_started(void)
+MT_HOT bool record_has_started(void)
 {
 	struct session *session = session_current();
 	return session && __atomic_load_n(&session->writer.live->head, __ATOMIC_RELAXED) > 0;

@@ -12,6 +12,7 @@
 
 #include "recorder/cfi.h"
 #include "recorder/elf.h"
+#include "recorder/hot.h"
 #include "recorder/id_table.h"
 
 #define ENTRIES (1u << 15)
@@ -179,7 +180,7 @@ static inline bool range_has(const struct elf_range *range, uintptr_t ip)
 	return ip - range->start < range->end - range->start;
 }
 
-struct unwind_result unwind_walk(const void *frame, uintptr_t *frames, unsigned capacity, uintptr_t interpreter)
+MT_HOT struct unwind_result unwind_walk(const void *frame, uintptr_t *frames, unsigned capacity, uintptr_t interpreter)
 {
 	struct unwind_result result = { 0, UNWIND_OUTERMOST, 0 };
 	uint64_t now = __atomic_load_n(&generation, __ATOMIC_RELAXED);

@@ -25,7 +25,7 @@ KINDS = [
 def run_blocks(folder, ours, theirs):
     """The blocks of traced/training.py in the order in which they ran."""
     toggle = STAND_IN / "toggle.so"
-    count = len(rounds(4, 24))
+    count = len(rounds(12, 40))
     text = measure(
         [PYTHON, TRACED / "training.py", toggle, theirs, count, STEPS],
         folder,
