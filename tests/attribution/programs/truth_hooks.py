@@ -50,7 +50,10 @@ def plain(value):
     """The tensors in a value: of a subclass those that it wraps, of a container its own."""
     if isinstance(value, torch.Tensor):
         inner = getattr(value, "_local_tensor", None)
-        yield value if inner is None else inner
+        if value.layout == torch.sparse_coo:  # its indices may be the batch's own
+            yield value._values()
+        else:
+            yield value if inner is None else inner
     elif isinstance(value, dict):
         for part in value.values():
             yield from plain(part)
