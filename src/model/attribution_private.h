@@ -126,6 +126,7 @@ struct call { /* of a module: its blocks are held by a graph */
 struct stepper { /* a thread inside Optimizer.step */
 	struct block_list blocks;
 	uint32_t site; /* frame that called it */
+	uint32_t class; /* whose it is, 0 not known */
 	bool is_stepping;
 };
 
@@ -145,6 +146,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t young_count, old_count;
 	uint32_t whole_backwards; /* in a row, that left every block of a graph where it was */
 	bool took; /* the backward that goes on has freed one */
+	uint64_t latest; /* address of what the program itself made last, 0: it is gone */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
 	struct block_list clones; /* of parameters, by the program */
 	struct call *recent;	  /* the last one, until another or a backward: NULL none */
@@ -232,6 +234,11 @@ struct block_facts { /* in every live block */
 	bool is_in_pass : 1; /* in the loop's young_count or old_count */
 	bool is_before_model : 1; /* there was no parameter of its size yet */
 };
+
+/* What was asked for it, in whole units of 512 bytes: what is left over of a segment may stay with a block, so
+ * that those of equal tensors differ. */
+uint64_t block_asked(const struct block *);
+uint64_t size_asked(uint64_t bytes, uint64_t asked_bytes); /* the same; `asked_bytes` 0: not known */
 
 static inline bool context_is_users(uint8_t context)
 {

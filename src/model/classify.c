@@ -3,9 +3,21 @@
  * the end of a phase decides in settle.c. */
 #include "model/model_private.h"
 
+#define UNIT_BYTES 512 /* of PyTorch's blocks */
+
 uint32_t block_age(const struct model *m, const struct block *block)
 {
 	return m->attribution->loops[block->facts.loop].backwards - block->facts.backwards;
+}
+
+uint64_t size_asked(uint64_t bytes, uint64_t asked_bytes)
+{
+	return asked_bytes ? (asked_bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES : bytes;
+}
+
+uint64_t block_asked(const struct block *block)
+{
+	return size_asked(block->bytes, block->asked_bytes);
 }
 
 /* ---------- handed out ---------- */
@@ -18,7 +30,7 @@ struct verdict {
 
 static bool is_likely_gradient(struct model *m, const struct block *block, const struct moment_facts *facts)
 {
-	struct size_entry *size = size_find(m, block->bytes);
+	struct size_entry *size = size_find(m, block_asked(block));
 	if (facts->marks->flags & MARK_IS_PYTHON || block->bytes < SIGNIFICANT_BYTES || !size)
 		return false;
 	if (size->stamp != m->attribution->stamp) {
@@ -149,7 +161,7 @@ static bool is_shared(const struct model *m, const struct loop *loop)
 static void describe(struct model *m, struct block *block, const struct event *e,
 		     const struct moment_facts *facts)
 {
-	const struct size_entry *size = size_find(m, block->bytes);
+	const struct size_entry *size = size_find(m, block_asked(block));
 	uint8_t native = facts->marks->native;
 	block->facts = (struct block_facts){
 		.born = e->sequence,
@@ -178,15 +190,17 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 	if (verdict.list)
 		list_push(verdict.list, block);
 	if (verdict.kind == KIND_PARAMETER)
-		size_add_parameter(m, block->bytes, 1);
+		size_add_parameter(m, block_asked(block), 1);
 	block->facts.is_in_pass = verdict.kind == KIND_FORWARD && verdict.label == LABEL_FORWARD;
 	facts->loop->young_count += block->facts.is_in_pass;
 	if (verdict.kind == KIND_LOADED)
-		size_get(m, block->bytes)->loaded++;
+		size_get(m, block_asked(block))->loaded++;
 	bool is_plain = !facts->is_backward && !block->facts.is_zeros && !block->facts.is_factory;
-	struct size_entry *size = is_plain ? size_find(m, block->bytes) : NULL;
+	struct size_entry *size = is_plain ? size_find(m, block_asked(block)) : NULL;
 	if (size)
 		size->newest = block;
+	if (context_is_users(block->facts.context) && !facts->is_engine)
+		facts->loop->latest = block->address;
 	struct model_observer *observer = m->attribution->observer;
 	if (observer)
 		observer->labelled(observer, e->sequence, block->facts.label);

@@ -44,7 +44,7 @@ static struct block *clone_of(const struct loop *loop, uint64_t bytes)
 {
 	unsigned looks = CLONES_LOOKED_AT;
 	struct block *block = loop->clones.last;
-	while (block && block->bytes != bytes)
+	while (block && block_asked(block) != bytes)
 		block = --looks ? block->facts.before : NULL;
 	return block;
 }
@@ -59,13 +59,13 @@ static struct block *heir_of(struct model *m, const struct block *block, const s
 		return size->newest;
 	if (context == MARK_FORWARD || !m->attribution->has_trained)
 		return NULL;
-	return clone_of(&m->attribution->loops[block->facts.loop], block->bytes);
+	return clone_of(&m->attribution->loops[block->facts.loop], block_asked(block));
 }
 
 /* `parameter.data = …`: the newest block of its size takes its place, or a copy made before. */
 static void pass_on(struct model *m, struct block *block, const struct moment_facts *facts)
 {
-	struct size_entry *size = size_get(m, block->bytes);
+	struct size_entry *size = size_get(m, block_asked(block));
 	size->parameters--;
 	struct block *heir = heir_of(m, block, size, facts->marks->context);
 	if (!heir)
@@ -78,9 +78,21 @@ static void pass_on(struct model *m, struct block *block, const struct moment_fa
 	relabel(m, heir, LABEL_PARAMETER);
 }
 
+/* Of a class of the program's, such as a loader, that makes its first batch when it is made. */
+static bool is_datum_after_all(struct model *m, const struct block *block)
+{
+	const struct size_entry *size = size_get(m, block_asked(block));
+	return block->facts.context == MARK_USER_INIT && m->attribution->has_trained &&
+	       block->facts.label == LABEL_PARAMETER && !size->gradients_most && !size->states;
+}
+
 static enum label freed_parameter(struct model *m, struct block *block, const struct moment_facts *facts)
 {
 	uint8_t context = facts->marks->context;
+	if (is_datum_after_all(m, block) && context_is_users(context)) {
+		size_add_parameter(m, block_asked(block), -1);
+		return LABEL_INPUT;
+	}
 	pass_on(m, block, facts);
 	bool is_scratch = context == MARK_LOAD || context == MARK_INIT || context == MARK_USER_INIT ||
 			  (block->facts.context == MARK_USER_INIT && !block_age(m, block));
@@ -112,7 +124,7 @@ static enum label freed_backward(struct model *m, struct block *block, const str
 								    LABEL_PASS_TEMPORARY;
 	}
 	if (block->facts.label == LABEL_GRADIENT)
-		size_get(m, block->bytes)->gradients--;
+		size_get(m, block_asked(block))->gradients--;
 	if (is_by_engine)
 		return loop->in_backward ? LABEL_ACTIVATION : LABEL_PASS_TEMPORARY;
 	return (enum label)block->facts.label;
@@ -134,11 +146,12 @@ static enum label freed_step(const struct model *m, const struct block *block, c
 static bool is_gradient_by_hand(struct model *m, const struct block *block, const struct moment_facts *facts)
 {
 	const struct block_facts *own = &block->facts;
-	const struct size_entry *size = size_find(m, block->bytes);
+	const struct size_entry *size = size_find(m, block_asked(block));
 	if (own->is_copied_to)
 		return false;
 	return facts->marks->flags & MARK_ZERO_GRAD ||
 	       (own->kind == KIND_INPUT && own->is_zeros && !own->is_early && !block_age(m, block) &&
+		m->attribution->loops[own->loop].calls - own->calls < 2 &&
 		block->bytes >= SIGNIFICANT_BYTES && size && size->parameters > 0);
 }
 
@@ -147,6 +160,15 @@ static bool is_freed_by_recomputing(const struct moment_facts *facts)
 {
 	uint8_t context = facts->marks->context;
 	return facts->is_backward && (context == MARK_FORWARD || context == MARK_FUNCTION);
+}
+
+/* Made from nothing, and gone before anything ran. */
+static bool is_scratch(const struct model *m, const struct block *block, const struct moment_facts *facts)
+{
+	const struct block_facts *own = &block->facts;
+	const struct loop *loop = &m->attribution->loops[own->loop];
+	return own->is_factory && !own->is_copied_to && !block_age(m, block) && loop->calls == own->calls &&
+	       (loop->calls || m->attribution->has_trained) && context_is_users(facts->marks->context);
 }
 
 static enum label freed_as(struct model *m, struct block *block, const struct event *e,
@@ -159,7 +181,7 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 	case KIND_DATA:
 	case KIND_INPUT:
 		if (is_gradient_by_hand(m, block, facts)) {
-			count_gradient(m, block->bytes);
+			count_gradient(m, block_asked(block));
 			return LABEL_GRADIENT;
 		}
 		if (!is_by_engine && is_made_to_keep(m, block))
@@ -168,6 +190,8 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 			return freed_forward(m, block, facts);
 		if (block_is_cache(m, block))
 			return LABEL_KEPT;
+		if (is_scratch(m, block, facts))
+			return LABEL_TEMPORARY;
 		return is_by_engine && !own->is_copied_to && !own->is_factory ? LABEL_ACTIVATION :
 										(enum label)own->label;
 	case KIND_RECOMPUTED:
@@ -182,6 +206,48 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 		return freed_backward(m, block, facts);
 	default:
 		return (enum label)own->label;
+	}
+}
+
+/* `x = f(x)`: what the line that lets go of the block has just made; NULL: nothing. */
+static struct block *successor_of(struct model *m, const struct block *block, const struct moment_facts *facts)
+{
+	const struct loop *loop = &m->attribution->loops[block->facts.loop];
+	struct block *heir = loop->latest && loop->latest != block->address ? block_find(m, loop->latest) : NULL;
+	uint32_t line = facts->marks->site_line;
+	bool is_by_program = context_is_users(facts->marks->context) && !facts->is_engine;
+	if (!heir || !line || !is_by_program || heir->bytes < SIGNIFICANT_BYTES || heir->facts.is_copied_to)
+		return NULL;
+	return attribution_marks(m, heir->stack)->site_line == line ? heir : NULL;
+}
+
+static void settle_successor(struct model *m, struct block *heir, enum kind kind, enum label label)
+{
+	heir->facts.kind = (uint8_t)kind;
+	block_settle_as(m, heir, label);
+}
+
+/* `x = cat([x, more])`, with calls of modules between. */
+static bool has_grown(struct model *m, const struct block *block, const struct block *heir)
+{
+	const struct block_facts *own = &block->facts;
+	bool is_computed = (own->kind == KIND_FORWARD || own->kind == KIND_DATA || own->kind == KIND_INPUT) &&
+			   !own->is_factory && !own->is_copied_to;
+	return is_computed && context_is_users(own->context) && block_asked(heir) > block_asked(block) &&
+	       m->attribution->loops[own->loop].calls > own->calls && !block_age(m, block) &&
+	       attribution_marks(m, block->stack)->site_line == attribution_marks(m, heir->stack)->site_line;
+}
+
+/* What replaces a thing is the same kind of thing. */
+static void pass_to_successor(struct model *m, struct block *block, const struct moment_facts *facts)
+{
+	struct block *heir = successor_of(m, block, facts);
+	if (heir && block->facts.label == LABEL_STATE) {
+		size_get(m, block_asked(heir))->states++;
+		settle_successor(m, heir, KIND_STATE, LABEL_STATE);
+	} else if (heir && has_grown(m, block, heir)) {
+		settle_successor(m, heir, KIND_NONE, LABEL_KEPT);
+		settle_successor(m, block, KIND_NONE, LABEL_KEPT);
 	}
 }
 
@@ -232,10 +298,13 @@ void classify_free(struct model *m, struct block *block, const struct event *e,
 		   const struct moment_facts *facts)
 {
 	list_remove(block);
-	struct size_entry *size = size_find(m, block->bytes);
+	struct size_entry *size = size_find(m, block_asked(block));
 	if (size && size->newest == block)
 		size->newest = NULL;
 	leave_pass(m, block, facts->is_backward);
+	pass_to_successor(m, block, facts);
+	if (m->attribution->loops[block->facts.loop].latest == block->address)
+		m->attribution->loops[block->facts.loop].latest = 0;
 	if (!is_decided(m, block))
 		relabel(m, block, freed_as(m, block, e, facts));
 	leave_call(m, block, e, facts->is_backward);

@@ -30,7 +30,7 @@ static void become_parameter(struct model *m, struct block *block)
 	if (!is_made_as_parameter(m, block))
 		note_parameter_site(m->attribution, attribution_marks(m, block->stack)->site);
 	list_remove(block);
-	size_add_parameter(m, block->bytes, 1);
+	size_add_parameter(m, block_asked(block), 1);
 	block->facts.kind = KIND_PARAMETER;
 	relabel(m, block, LABEL_PARAMETER);
 }
@@ -50,7 +50,7 @@ static bool is_store(const struct block *block, const struct size_entry *size)
 bool block_is_cache(const struct model *m, const struct block *block)
 {
 	const struct block_facts *facts = &block->facts;
-	return !m->attribution->has_trained && facts->is_zeros && !facts->is_copied_to &&
+	return (!m->attribution->has_trained || !block_age(m, block)) && facts->is_zeros && !facts->is_copied_to &&
 	       context_is_users(facts->context) && block->bytes >= SIGNIFICANT_BYTES &&
 	       m->attribution->loops[facts->loop].calls - facts->calls >= 2;
 }
@@ -60,15 +60,15 @@ static void age_parameter(struct model *m, struct loop *loop, struct block *bloc
 {
 	if (block_age(m, block) < 2 || !loop->steps)
 		return;
-	const struct size_entry *size = size_get(m, block->bytes);
+	const struct size_entry *size = size_get(m, block_asked(block));
 	int32_t enough = block->facts.is_clone ? size->parameters : 1;
 	if (size->gradients_most >= enough || block->facts.is_copied_to) {
 		block_settle_as(m, block, LABEL_PARAMETER);
 		return;
 	}
-	size_add_parameter(m, block->bytes, -1);
+	size_add_parameter(m, block_asked(block), -1);
 	block->facts.kind = KIND_NONE;
-	if (is_store(block, size_get(m, block->bytes)))
+	if (is_store(block, size_get(m, block_asked(block))))
 		block_settle_as(m, block, LABEL_INPUT);
 	else
 		block_settle_as(m, block, block->facts.is_clone ? LABEL_COPY : LABEL_OTHER);
@@ -82,7 +82,7 @@ static bool is_spare(const struct block *block, const struct size_entry *size)
 
 static void settle_loaded(struct model *m, struct block *block)
 {
-	const struct size_entry *size = size_get(m, block->bytes);
+	const struct size_entry *size = size_get(m, block_asked(block));
 	if (lacks_parameter(size))
 		become_parameter(m, block);
 	else if (is_spare(block, size))
@@ -95,27 +95,27 @@ static void settle_loaded(struct model *m, struct block *block)
 static void age_loaded(struct model *m, struct loop *loop, struct block *block)
 {
 	uint64_t age = block_age(m, block);
-	if (age >= 2 || (age && (loop->steps || lacks_parameter(size_get(m, block->bytes)))))
+	if (age >= 2 || (age && (loop->steps || lacks_parameter(size_get(m, block_asked(block))))))
 		settle_loaded(m, block);
 }
 
 /* The program keeps it: and what else it makes there. */
 static void keep(struct model *m, struct block *block, enum label label)
 {
-	size_get(m, block->bytes)->keeper = attribution_marks(m, block->stack)->site;
+	size_get(m, block_asked(block))->keeper = attribution_marks(m, block->stack)->site;
 	block_settle_as(m, block, label);
 }
 
 bool is_made_to_keep(struct model *m, const struct block *block)
 {
-	const struct size_entry *size = size_find(m, block->bytes);
+	const struct size_entry *size = size_find(m, block_asked(block));
 	return size && size->keeper && !block->facts.is_copied_to && !block->facts.is_factory &&
 	       size->keeper == attribution_marks(m, block->stack)->site;
 }
 
 bool is_made_for_graph(struct model *m, const struct block *block)
 {
-	const struct size_entry *size = size_find(m, block->bytes);
+	const struct size_entry *size = size_find(m, block_asked(block));
 	return size && size->joiner && !block->facts.is_copied_to && !block->facts.is_factory &&
 	       size->joiner == attribution_marks(m, block->stack)->site;
 }
@@ -129,14 +129,20 @@ static bool is_in_whole_graph(const struct loop *loop, const struct block *block
 
 static void join_graph(struct model *m, struct block *block)
 {
-	size_get(m, block->bytes)->joiner = attribution_marks(m, block->stack)->site;
+	size_get(m, block_asked(block))->joiner = attribution_marks(m, block->stack)->site;
 	block_settle_as(m, block, LABEL_RETAINED);
+}
+
+/* A batch may live as long as several backwards, but the first is made before any. */
+static bool is_old_enough(const struct loop *loop, const struct block_facts *facts, uint64_t age)
+{
+	return facts->is_early || age > loop_age_of_kept(loop);
 }
 
 void kept_age(struct model *m, struct loop *loop, struct block *block, bool after_call)
 {
 	const struct block_facts *facts = &block->facts;
-	const struct size_entry *size = size_get(m, block->bytes);
+	const struct size_entry *size = size_get(m, block_asked(block));
 	uint64_t age = block_age(m, block);
 	bool from_loader = facts->is_copied_to && facts->is_library && facts->is_early;
 	if (from_loader && (age >= 2 || (after_call && loop->calls - facts->calls >= 2))) {
@@ -150,7 +156,7 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 	}
 	if (age < 2 || block->bytes < SIGNIFICANT_BYTES)
 		return;
-	if (lacks_parameter(size) && !facts->is_zeros && !facts->is_clone)
+	if (lacks_parameter(size) && !facts->is_zeros && !facts->is_clone && is_old_enough(loop, facts, age))
 		become_parameter(m, block);
 	else if (facts->is_zeros && size->parameters > 0 && !size->states)
 		block_settle_as(m, block, LABEL_STATE);

@@ -224,7 +224,14 @@ static void end_step(struct model *m, struct loop *loop, struct stepper *stepper
 		m->attribution->step_observer->ended(m->attribution->step_observer, e->sequence);
 }
 
-/* Two optimizers in a row, with nothing between their steps, are told apart by who calls them. */
+static bool is_same_step(const struct stepper *stepper, const struct stack_marks *marks)
+{
+	bool is_same_class = !stepper->class || !marks->step_class || stepper->class == marks->step_class;
+	return stepper->site == marks->step_site && is_same_class;
+}
+
+/* Two optimizers in a row, with nothing between their steps, are told apart by who calls them and by
+ * their classes. */
 static void note_step(struct model *m, const struct event *e, const struct moment_facts *facts)
 {
 	struct thread *thread = thread_of(m, e->thread);
@@ -232,9 +239,11 @@ static void note_step(struct model *m, const struct event *e, const struct momen
 	struct stepper *stepper = is_stepping ? stepper_of(m, thread) : thread->stepper;
 	if (!stepper)
 		return;
-	if (stepper->is_stepping && (!is_stepping || stepper->site != facts->marks->step_site))
+	if (stepper->is_stepping && (!is_stepping || !is_same_step(stepper, facts->marks)))
 		end_step(m, facts->loop, stepper, e);
 	if (is_stepping) {
+		stepper->class = stepper->is_stepping && !facts->marks->step_class ? stepper->class :
+										     facts->marks->step_class;
 		stepper->is_stepping = true;
 		stepper->site = facts->marks->step_site;
 	}

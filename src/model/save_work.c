@@ -30,7 +30,7 @@ static const struct field thread_fields[] = {
 };
 
 static const struct field stepper_fields[] = {
-	FIELD(struct stepper, site), FIELD_BOOL(struct stepper, is_stepping), FIELD_END,
+	FIELD(struct stepper, site), FIELD(struct stepper, class), FIELD_BOOL(struct stepper, is_stepping), FIELD_END,
 };
 
 static const struct field moment_fields[] = {
@@ -74,6 +74,7 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, old_count),
 	FIELD(struct loop, whole_backwards),
 	FIELD_BOOL(struct loop, took),
+	FIELD(struct loop, latest),
 	FIELD_END,
 };
 
@@ -110,11 +111,11 @@ static const struct field size_fields[] = {
 
 SAVED_SIZE(trial, 80);
 SAVED_SIZE(thread, 192);
-SAVED_SIZE(stepper, 24);
+SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 728);
-SAVED_SIZE(attribution, 6072);
+SAVED_SIZE(loop, 736);
+SAVED_SIZE(attribution, 6136);
 SAVED_SIZE(size_entry, 64);
 
 /* ---------- steps ---------- */
@@ -222,7 +223,7 @@ static void save_newest(struct model *m, struct archive *a, struct size_entry *e
 		return;
 	archive_number(a, &address);
 	struct block *block = block_find(m, address);
-	if (block && block->bytes == entry->bytes)
+	if (block && block_asked(block) == entry->bytes)
 		entry->newest = block;
 	else
 		archive_fail(a, -EINVAL);

@@ -151,7 +151,7 @@ struct size_entry *count_gradient(struct model *m, uint64_t bytes)
 
 static void become_gradient(struct model *m, struct block *block)
 {
-	count_gradient(m, block->bytes)->gradients++;
+	count_gradient(m, block_asked(block))->gradients++;
 	relabel(m, block, LABEL_GRADIENT);
 }
 
@@ -185,7 +185,7 @@ void settle_step(struct model *m, struct loop *loop, struct stepper *stepper)
 	struct block *block;
 	(void)loop;
 	while ((block = list_pop(&stepper->blocks))) {
-		size_get(m, block->bytes)->states++;
+		size_get(m, block_asked(block))->states++;
 		relabel(m, block, LABEL_STATE);
 	}
 }

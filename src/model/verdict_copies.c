@@ -50,7 +50,7 @@ enum loaded { LOADED_WEIGHTS, LOADED_DOUBTFUL, LOADED_STATE };
 static enum loaded what_is_loaded(const struct situation *at, const struct sizes_table *table,
 				  const struct segment_block *block, const struct size_count *row)
 {
-	const struct size_entry *size = size_find(at->m, block->bytes);
+	const struct size_entry *size = size_find(at->m, size_asked(block->bytes, block->asked_bytes));
 	if (block->label != LABEL_LOADED || !size || size->states)
 		return LOADED_WEIGHTS;
 	if (size->loaded > row->parameters)
@@ -65,13 +65,13 @@ static void count_originals(const struct situation *at, struct sizes_table *tabl
 		if (model_label_category(at->m, block->label) != MODEL_PARAMETERS || block->bytes < SIGNIFICANT ||
 		    is_made_as_copy(at, block))
 			continue;
-		struct size_count *row = size_row(table, block->bytes);
+		struct size_count *row = size_row(table, size_asked(block->bytes, block->asked_bytes));
 		if (!row)
 			return;
 		table->used += !row->bytes;
 		if (block->born < table->first_born)
 			table->first_born = block->born;
-		row->bytes = block->bytes;
+		row->bytes = size_asked(block->bytes, block->asked_bytes);
 		row->parameters++;
 	}
 }
@@ -95,7 +95,7 @@ static struct copies count_copies(const struct situation *at)
 		const struct segment_block *block = &at->map->blocks[i];
 		if (!may_be_weight(at, block) || !is_made_as_copy(at, block))
 			continue;
-		struct size_count *row = size_row(table, block->bytes);
+		struct size_count *row = size_row(table, size_asked(block->bytes, block->asked_bytes));
 		if (!row || row->parameters <= 0) {
 			other_bytes += block->bytes;
 			continue;

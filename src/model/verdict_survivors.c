@@ -15,7 +15,7 @@ struct family { /* live blocks of one place, born while memory grew */
 	uint64_t bytes;
 	uint64_t windows; /* bit a window with a birth */
 	uint64_t cast_bytes, cast_each_bytes; /* copies that autocast made; the largest of them */
-	uint64_t smallest_bytes, largest_bytes, newest_born, newest_bytes;
+	uint64_t smallest_bytes, largest_bytes /* asked */, newest_born, newest_bytes;
 	uint16_t thread; /* of the first */
 	uint32_t threads; /* changes of thread from one to the next, plus one */
 	uint16_t last_thread;
@@ -100,8 +100,9 @@ static void add_block(const struct situation *at, struct families *all, const st
 	family->windows |= 1ull << (window < 63 ? window : 63);
 	if (block->bytes < family->smallest_bytes)
 		family->smallest_bytes = block->bytes;
-	if (block->bytes > family->largest_bytes)
-		family->largest_bytes = block->bytes;
+	uint64_t asked_bytes = size_asked(block->bytes, block->asked_bytes);
+	if (asked_bytes > family->largest_bytes)
+		family->largest_bytes = asked_bytes;
 	if (block->born > family->newest_born) {
 		family->newest_born = block->born;
 		family->newest_bytes = block->bytes;

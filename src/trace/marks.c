@@ -245,6 +245,24 @@ static bool is_installed(const char *file)
 	return strstr(file, "site-packages") || strstr(file, "dist-packages");
 }
 
+static uint32_t hash_function(const char *file, const char *function, uint32_t line)
+{
+	uint32_t hash = 2166136261u ^ line;
+	for (; *file; file++)
+		hash = (hash ^ (uint8_t)*file) * 16777619u;
+	for (; *function; function++)
+		hash = (hash ^ (uint8_t)*function) * 16777619u;
+	return hash | 1;
+}
+
+/* Of a function named "step": which it is. */
+static uint32_t step_class(const char *file, const char *function)
+{
+	size_t length = strlen(function);
+	bool is_step = length >= 4 && !strcmp(function + length - 4, "step");
+	return is_step ? hash_function(file, function, 0) : 0;
+}
+
 void marks_walk_python(struct marks_walk *walk, const char *file, const char *function, uint32_t frame)
 {
 	struct stack_marks *marks = &walk->marks;
@@ -259,8 +277,12 @@ void marks_walk_python(struct marks_walk *walk, const char *file, const char *fu
 		marks->step_site = frame;
 		walk->is_site_next = false;
 	}
-	if (mark == MARK_OPTIMIZER)
+	uint32_t class = step_class(file, function);
+	walk->step_class = class ? class : walk->step_class;
+	if (mark == MARK_OPTIMIZER) {
 		walk->is_site_next = true;
+		marks->step_class = walk->step_class;
+	}
 	walk->has_user |= !is_torch && !mark && !flags;
 	/* The program's code called by an optimizer. */
 	if (flags & MARK_OPTIMIZER_FILE && !marks->context && walk->has_user)
@@ -306,6 +328,9 @@ void marks_of_stack(const struct defs *defs, uint32_t id, struct stack_marks *ma
 			marks_walk_python(&walk, frame->file, frame->function, stack->python[i]);
 	}
 	marks_walk_end(&walk);
+	const struct def_python_frame *site = defs_python_frame(defs, walk.marks.site);
+	if (walk.marks.site && site)
+		walk.marks.site_line = hash_function(site->file, site->function, (uint32_t)site->line);
 	if (stack)
 		walk.marks.native = native_marks(defs, stack);
 	*marks = walk.marks;

@@ -67,7 +67,9 @@ struct stack_marks {
 	uint8_t context; /* enum mark */
 	uint8_t native;
 	uint32_t step_site; /* the program's Python frame that called Optimizer.step, 0 none */
+	uint32_t step_class; /* whose step it is: a hash of its name, 0 not known */
 	uint32_t site;      /* the innermost Python frame that is not PyTorch's, 0 none */
+	uint32_t site_line; /* a hash of its function and line, 0 none: a line has a frame for each call in it */
 };
 void marks_of_stack(const struct defs *, uint32_t stack, struct stack_marks *);
 
@@ -76,6 +78,7 @@ struct marks_walk {
 	struct stack_marks marks;
 	bool has_user, is_outermost_torch, is_site_next;
 	uint32_t count;
+	uint32_t step_class; /* of the outermost step so far */
 };
 void marks_walk_python(struct marks_walk *, const char *file, const char *function, uint32_t frame);
 void marks_walk_end(struct marks_walk *);

@@ -39,9 +39,11 @@ ALWAYS = (
     "accumulate_sgd",
     "data_parallel",
     "eval_both_ways",
+    "metric_buffers",
     "retained_graph",
     "sam_swap",
     "serve_static_cache",
+    "splatting",
     "two_devices",
     "two_threads",
 )
