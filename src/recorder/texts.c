@@ -29,11 +29,12 @@ static bool option_is_secret(const char *option)
 	return false;
 }
 
-/* Values after --*token*, --*key*, --*secret*, --*password* are not kept. */
+/* Values after --*token*, --*key*, --*secret*, --*password* are not kept. A value may begin with one "-": random
+ * texts do. */
 const char *texts_argument(const char *argument, bool *hide_next, struct text *kept)
 {
 	bool is_option = argument[0] == '-';
-	if (*hide_next && !is_option) {
+	if (*hide_next && strncmp(argument, "--", 2)) {
 		*hide_next = false;
 		return HIDDEN_VALUE;
 	}

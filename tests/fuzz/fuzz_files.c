@@ -1,6 +1,6 @@
-/* Feeds what is read of small files that others write anything: /proc's stat, the boot's id, the command line, the
- * version.py of PyTorch, the file of a program that left no trace, and CUDA_VISIBLE_DEVICES. All get the same input. What
- * is taken from a text must end in its room, and no secret of a command line may be kept. */
+/* Feeds what is read of small files that others write anything: the boot's id, a command line with its zeros, the file of
+ * a program that left no trace, and CUDA_VISIBLE_DEVICES. All get the same input. What is taken from a text must end in
+ * its room. */
 #define _GNU_SOURCE
 #include "replay.h"
 
@@ -48,8 +48,6 @@ void intern_info(struct session *session, enum memtrace_info info, const char *v
 {
 	(void)session;
 	if (info == MEMTRACE_INFO_ARGUMENT && strlen(value) >= CMDLINE_BYTES)
-		abort();
-	if (info == MEMTRACE_INFO_ARGUMENT && !strncmp(value, "--password=", 11) && strcmp(value + 11, "***"))
 		abort();
 }
 
@@ -116,29 +114,16 @@ static void check_devices(const char *text)
 
 /* ---------- the rest ---------- */
 
-static void check_version(void)
-{
-	char buffer[256];
-	struct text version;
-	text_init_fixed(&version, buffer, sizeof buffer);
-	read_torch_version("/x/torch/lib/libc10_cuda.so", &version);
-	const char *end = strpbrk(text_string(&version), "\n'");
-	if (end || !memchr(buffer, 0, sizeof buffer))
-		abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char id[64];
 	char *text = strndup((const char *)data, bytes);
 	content = data;
 	content_bytes = bytes;
-	proc_start_ticks(1);
 	proc_boot_id(id, sizeof id);
 	if (!memchr(id, 0, sizeof id) || strchr(id, '\n'))
 		abort();
 	tell_arguments(NULL);
-	check_version();
 	program_explain_silence("/bin/sh");
 	content = NULL;
 	check_devices(text);

@@ -80,7 +80,8 @@ static void check_argument(const char *argument, bool *hide_next)
 	char buffer[64];
 	struct text kept;
 	size_t name = strcspn(argument, "=");
-	bool hide = *hide_next && *argument != '-', is_secret = *argument == '-' && has_word(argument, name);
+	bool hide = *hide_next && (argument[0] != '-' || argument[1] != '-');
+	bool is_secret = !hide && *argument == '-' && has_word(argument, name);
 	text_init_fixed(&kept, buffer, sizeof buffer);
 	const char *told = texts_argument(argument, hide_next, &kept);
 	if (*hide_next != (is_secret && !argument[name]))
