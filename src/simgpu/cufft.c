@@ -9,10 +9,10 @@
 
 enum cufft_result { CUFFT_SUCCESS = 0, CUFFT_ALLOC_FAILED = 2, CUFFT_INVALID_VALUE = 4 };
 
-/* 12.0 with CUDA 13, 11.3 with CUDA 12: what a program built for it takes. */
+/* 12.0 with CUDA 13, 11.3 with CUDA 12, 10.9 with CUDA 11: what a program built for it takes. */
 SIM_API(int, cufftGetVersion, int *version)
 {
-	*version = SIM_CUDA_MAJOR == 13 ? 12000 : 11303;
+	*version = SIM_CUDA_MAJOR == 13 ? 12000 : SIM_CUDA_MAJOR == 12 ? 11303 : 10900;
 	return CUFFT_SUCCESS;
 }
 

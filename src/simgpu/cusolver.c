@@ -22,7 +22,7 @@ struct cusolver_handle {
 	void *stream;
 };
 
-/* 12.0 with CUDA 13, 11.7 with CUDA 12: what a program built for it takes. */
+/* 12.0 with CUDA 13, 11.7 with CUDA 11 and 12: what a program built for it takes. */
 SIM_API(int, cusolverGetVersion, int *version)
 {
 	*version = SIM_CUDA_MAJOR == 13 ? 12004 : 11703;

@@ -39,7 +39,7 @@ SIM_API(const char *, nvrtcGetErrorString, int result)
 SIM_API(int, nvrtcVersion, int *major, int *minor)
 {
 	*major = SIM_CUDA_MAJOR;
-	*minor = SIM_CUDA_MAJOR == 12 ? 8 : 0;
+	*minor = SIM_CUDA_MAJOR == 13 ? 0 : SIM_CUDA_MAJOR == 12 ? 8 : 7;
 	return NVRTC_SUCCESS;
 }
 

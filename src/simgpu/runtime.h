@@ -1,6 +1,7 @@
 /*
  * What the files of the stand-in libcudart share.  One source is compiled against the headers of
- * CUDA 12.8 and of 13 and gives libcudart.so.12 and libcudart.so.13.
+ * CUDA 12.8 and of 13 and gives libcudart.so.12 and libcudart.so.13; with those of 12.8 and
+ * RUNTIME_VERSION 11070 it gives libcudart.so.11.0, in which a few entries are different.
  *
  * The runtime keeps no memory and no streams of its own: it calls the driver, and finds it the way
  * the real one does (runtime_driver.c).  Numbers of CUresult and cudaError_t are the same.
@@ -18,6 +19,10 @@
 /* 12.x headers map these names to the _v2 that they export; here both are written out. */
 #undef cudaGetDeviceProperties
 #undef cudaStreamGetCaptureInfo
+
+#ifndef RUNTIME_VERSION
+#define RUNTIME_VERSION CUDART_VERSION /* what it says it is */
+#endif
 
 /* The newest spelling of an entry whose arguments changed that these headers can call. */
 #define RUNTIME_CAPTURE_INFO_VERSION (CUDART_VERSION >= 13000 ? 12030 : 12000)

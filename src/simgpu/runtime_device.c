@@ -49,7 +49,7 @@ cudaError_t cudaDriverGetVersion(int *version)
 
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
-	*version = CUDART_VERSION;
+	*version = RUNTIME_VERSION;
 	return cudaSuccess;
 }
 
@@ -164,6 +164,20 @@ static cudaError_t fill_properties(struct cudaDeviceProp *properties, int device
 	fill_features(properties, device);
 	return cudaSuccess;
 }
+
+#if RUNTIME_VERSION < 12000
+/* Until CUDA 12 the structure ended where today's has hostRegisterSupported. */
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+	struct cudaDeviceProp all;
+	cudaError_t error = fill_properties(properties != NULL ? &all : NULL, device);
+
+	if (error == cudaSuccess)
+		memcpy(properties, &all, offsetof(struct cudaDeviceProp, hostRegisterSupported));
+	return error;
+}
+#endif
 
 #if CUDART_VERSION >= 13000
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)

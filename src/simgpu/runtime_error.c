@@ -86,10 +86,13 @@ cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **fun
 
 /* CUDA 13's runtime still exports these two; its headers declare the first as deprecated. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+/* An argument that came with CUDA 12. */
+#define STATUS_ARGUMENT(status) (RUNTIME_VERSION >= 12000 ? (status) : NULL)
+
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
 				    enum cudaDriverEntryPointQueryResult *status)
 {
-	return give_entry(symbol, function, CUDART_VERSION, flags, status);
+	return give_entry(symbol, function, RUNTIME_VERSION, flags, STATUS_ARGUMENT(status));
 }
 
 cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
@@ -99,5 +102,6 @@ cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
 					 unsigned long long flags,
 					 enum cudaDriverEntryPointQueryResult *status)
 {
-	return give_entry(symbol, function, CUDART_VERSION, with_thread_stream(flags), status);
+	return give_entry(symbol, function, RUNTIME_VERSION, with_thread_stream(flags),
+			  STATUS_ARGUMENT(status));
 }

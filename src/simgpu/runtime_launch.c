@@ -212,6 +212,13 @@ static cudaError_t choose_binary(const void *kernel, struct cudaFuncAttributes *
 	return cudaSuccess;
 }
 
+/* Until CUDA 12 the structure ended before what is about clusters. */
+#if RUNTIME_VERSION < 12000
+#define ATTRIBUTES_BYTES offsetof(struct cudaFuncAttributes, clusterDimMustBeSet)
+#else
+#define ATTRIBUTES_BYTES sizeof(struct cudaFuncAttributes)
+#endif
+
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
 {
 	int shared_bytes = 0;
@@ -220,7 +227,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
 
 	if (error != cudaSuccess)
 		return error;
-	memset(attributes, 0, sizeof(*attributes));
+	memset(attributes, 0, ATTRIBUTES_BYTES);
 	attributes->maxThreadsPerBlock = 1024;
 	attributes->numRegs = 32;
 	attributes->maxDynamicSharedSizeBytes = shared_bytes;
@@ -321,6 +328,12 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 #endif
 
 /* ---- the profiler ---- */
+
+cudaError_t cudaProfilerInitialize(const char *settings, const char *output, int mode);
+cudaError_t cudaProfilerInitialize(const char *settings, const char *output, int mode)
+{
+	return cudaSuccess;
+}
 
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStart(void)

@@ -223,10 +223,12 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph
 	RUNTIME_CALL(cuGraphInstantiateWithFlags, (CUgraphExec *)executable, (CUgraph)graph, flags);
 }
 
+/* Until CUDA 12 three other arguments follow, for an error's node and text, which are not written. */
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
 				 unsigned long long flags)
 {
-	return cudaGraphInstantiateWithFlags(executable, graph, flags);
+	bool has_flags = RUNTIME_VERSION >= 12000;
+	return cudaGraphInstantiateWithFlags(executable, graph, has_flags ? flags : 0);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable)

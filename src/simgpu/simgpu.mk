@@ -1,12 +1,12 @@
 # The simulated GPU: stand-in CUDA libraries in one folder, $(O)/libmemtrace-sim, which serves
-# programs built for CUDA 12 and for CUDA 13 (their sonames stand side by side).
+# programs built for CUDA 11, 12 and 13 (their sonames stand side by side).
 #
 #   include src/simgpu/simgpu.mk      then  make simgpu
 #   make -f src/simgpu/simgpu.mk      alone, from the root of the tree
 #
 # O               build folder
 # CUDA_INCLUDE    folder of the CUDA 13 headers (cuda.h, cuda_runtime_api.h)
-# CUDA12_INCLUDE  the same of CUDA 12.8, for libcudart.so.12 alone
+# CUDA12_INCLUDE  the same of CUDA 12.8, for libcudart.so.12 and .11.0 alone
 # Of other NVIDIA headers cupti.h alone is used, for its records: cuDNN, cuBLAS, NCCL ... declare
 # what they define in our headers.
 #
@@ -63,6 +63,7 @@ SIMGPU_RUNTIME := $(notdir $(wildcard $(SIMGPU_DIR)/runtime_*.c))
 $(eval $(call sim_library,libcuda.so.1,$(SIMGPU_DRIVER),801,$(SIMGPU_CUDA13),--entries))
 $(eval $(call sim_library,libcudart.so.13,$(SIMGPU_RUNTIME),801,$(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcudart.so.12,$(SIMGPU_RUNTIME),801,$(SIMGPU_CUDA12)))
+$(eval $(call sim_library,libcudart.so.11.0,$(SIMGPU_RUNTIME),801,-DRUNTIME_VERSION=11070 $(SIMGPU_CUDA12)))
 
 # ---- libraries above them; the codes are each library's own "not supported" ----
 SIMGPU_CUDNN := cudnn.c cudnn_backend.c cudnn_conv.c cudnn_desc.c cudnn_plan.c cudnn_rnn.c \
@@ -70,8 +71,10 @@ SIMGPU_CUDNN := cudnn.c cudnn_backend.c cudnn_conv.c cudnn_desc.c cudnn_plan.c c
 SIMGPU_NCCL  := $(notdir $(wildcard $(SIMGPU_DIR)/nccl*.c)) sim_driver.c
 $(eval $(call sim_library,libcublas.so.13,cublas.c sim_driver.c sim_first_use.c,15,-DSIM_CUDA_MAJOR=13 $(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcublas.so.12,cublas.c sim_driver.c sim_first_use.c,15,-DSIM_CUDA_MAJOR=12 $(SIMGPU_CUDA13)))
+$(eval $(call sim_library,libcublas.so.11,cublas.c sim_driver.c sim_first_use.c,15,-DSIM_CUDA_MAJOR=11 $(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcublasLt.so.13,cublaslt.c sim_first_use.c,15,-DSIM_CUDA_MAJOR=13))
 $(eval $(call sim_library,libcublasLt.so.12,cublaslt.c sim_first_use.c,15,-DSIM_CUDA_MAJOR=12))
+$(eval $(call sim_library,libcublasLt.so.11,cublaslt.c sim_first_use.c,15,-DSIM_CUDA_MAJOR=11))
 $(eval $(call sim_library,libcudnn.so.9,$(SIMGPU_CUDNN),3000))
 $(eval $(call sim_library,libcudnn.so.8,$(SIMGPU_CUDNN) cudnn_rnn_v6.c,9,-DCUDNN_VERSION_NUMBER=8907))
 $(eval $(call sim_library,libnvToolsExt.so.1,nvtx.c,1))
@@ -79,15 +82,19 @@ $(eval $(call sim_library,libnccl.so.2,$(SIMGPU_NCCL),5,$(SIMGPU_CUDA13)))
 SIMGPU_CUPTI := cupti.c cupti_activity.c cupti_buffers.c sim_driver.c
 $(eval $(call sim_library,libcupti.so.13,$(SIMGPU_CUPTI),27,$(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcupti.so.12,$(SIMGPU_CUPTI),27,$(SIMGPU_CUDA13)))
+$(eval $(call sim_library,libcupti.so.11.7,$(SIMGPU_CUPTI),27,$(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libnvrtc.so.13,nvrtc.c,11,-DSIM_CUDA_MAJOR=13))
 $(eval $(call sim_library,libnvrtc.so.12,nvrtc.c,11,-DSIM_CUDA_MAJOR=12))
+$(eval $(call sim_library,libnvrtc.so.11.2,nvrtc.c,11,-DSIM_CUDA_MAJOR=11))
 $(eval $(call sim_library,libnvidia-ml.so.1,nvml.c sim_card.c,3,$(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcusparse.so.12,cusparse.c sim_first_use.c,10))
+$(eval $(call sim_library,libcusparse.so.11,cusparse.c sim_first_use.c,10))
 $(eval $(call sim_library,libcusparseLt.so.0,,10))
 $(eval $(call sim_library,libcusolver.so.12,cusolver.c sim_driver.c sim_first_use.c,9,-DSIM_CUDA_MAJOR=13 $(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcusolver.so.11,cusolver.c sim_driver.c sim_first_use.c,9,-DSIM_CUDA_MAJOR=12 $(SIMGPU_CUDA13)))
 $(eval $(call sim_library,libcufft.so.12,cufft.c sim_first_use.c,16,-DSIM_CUDA_MAJOR=13))
 $(eval $(call sim_library,libcufft.so.11,cufft.c sim_first_use.c,16,-DSIM_CUDA_MAJOR=12))
+$(eval $(call sim_library,libcufft.so.10,cufft.c sim_first_use.c,16,-DSIM_CUDA_MAJOR=11))
 $(eval $(call sim_library,libcurand.so.10,,999))
 $(eval $(call sim_library,libcufile.so.0,,5001))
 $(eval $(call sim_library,libnvshmem_host.so.3,,7))

@@ -16,3 +16,13 @@ def python_of(version):
     """Its Python, None if it was not fetched."""
     place = cache() / "torches" / version
     return place / "bin" / "python" if (place / "list.txt").exists() else None
+
+
+# The wheels for CUDA 11 are built for cards up to this.
+FOR_CUDA_11 = {"SIMGPU_CAPABILITY": "8.0"}
+# What PyTorch 2.0 does not have: expandable segments, and its recorder as it is today.
+LACKS = {"2.0.1": {"alloc_expandable", "history"}}
+
+
+def is_for_cuda_11(version):
+    return version.startswith("2.0.")
