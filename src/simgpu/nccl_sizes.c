@@ -12,7 +12,6 @@
  * and its kin change that. Several machines, and what goes over a network, are not simulated.
  */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
@@ -65,21 +64,6 @@ static const struct sizes sizes[] = {
 	{0, LINK_PCIE, 16, 0, 4, 12, 24, 2},
 	{0, LINK_HOST, 16, 0, 4, 0, 0, 2},
 };
-
-/* "2.21.5" or 22105. 2.27.7 by default, which PyTorch 2.8 and 2.15 both accept; most entries newer
- * than that are not simulated. */
-int nccl_version(void)
-{
-	const char *text = getenv("SIMGPU_NCCL_VERSION");
-	long parts[3] = {2, 27, 7};
-
-	for (int i = 0; i < 3 && text != NULL && *text != '\0'; i++) {
-		char *end;
-		parts[i] = strtol(text, &end, 10);
-		text = *end == '.' ? end + 1 : NULL;
-	}
-	return (int)(parts[0] >= 20000 ? parts[0] : parts[0] * 10000 + parts[1] * 100 + parts[2]);
-}
 
 static enum link link_of(const struct nccl_comm *comm)
 {

@@ -247,9 +247,12 @@ int nccl_split_finish(struct nccl_split *split);
 bool nccl_group_add_split(struct nccl_split *split);
 bool nccl_group_add_comm(struct nccl_comm *comm);
 
+/* ---- nccl_version.c ---- */
+
+int nccl_version(void); /* 22105 for 2.21.5 */
+
 /* ---- nccl_sizes.c: how much memory; an nccl_result each ---- */
 
-int nccl_version(void);
 int nccl_take_init_buffers(struct nccl_comm *comm);
 int nccl_take_collective_buffers(struct nccl_comm *comm);
 int nccl_take_peer_buffers(struct nccl_comm *comm, int peer);

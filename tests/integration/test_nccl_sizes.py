@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from support import ROOT, environment, run
+from support import PYTHON, ROOT, TORCHES, environment, run
 
 pytestmark = pytest.mark.usefixtures("simgpu")
 MIB = 1 << 20
@@ -55,3 +55,33 @@ def test_nccl_s_own_variables_hold():
     assert sizes(2, SIMGPU_CARD="l4", NCCL_BUFFSIZE=str(MIB))[1] == 4 * 10  # 1 + 5.2 MiB in steps of 2, and 2
     assert sizes(2, SIMGPU_CARD="l4", NCCL_RUNTIME_CONNECT="0")[:2] == [INIT + 4 * 12, 0]
     assert sizes(2, SIMGPU_NCCL_INIT="7MiB", SIMGPU_NCCL_CHANNEL="4MiB", SIMGPU_NCCL_CHANNELS="3")[:2] == [8, 12]
+
+
+SAID = """
+import ctypes, sys
+if len(sys.argv) > 1:
+    import torch
+    print(*torch.cuda.nccl.version(), end=" ")
+version = ctypes.c_int()
+ctypes.CDLL("libnccl.so.2").ncclGetVersion(ctypes.byref(version))
+print(version.value)
+"""
+
+
+def said(*words, torch=None, **more):
+    result = run([PYTHON, "-c", SAID, *words], environment(preload=False, torch=torch, **more))
+    assert result.returncode == 0, result.stderr
+    return [int(word) for word in result.stdout.split()]
+
+
+@pytest.mark.parametrize("torch", TORCHES)
+def test_it_is_the_version_with_which_pytorch_was_built(torch):
+    major, minor, patch, version = said("torch", torch=torch)
+    assert version == major * 10000 + minor * 100 + patch > 22707 - 500
+
+
+def test_another_version_can_be_asked_for():
+    assert said() == [22707]
+    assert said(SIMGPU_NCCL_VERSION="2.21.5") == said(SIMGPU_NCCL_VERSION="22105") == [22105]
+    result = run([sys.executable, "-c", SAID], environment(preload=False, SIMGPU_NCCL_VERSION="new"))
+    assert result.stdout == "22707\n" and "SIMGPU_NCCL_VERSION=new is no version" in result.stderr
