@@ -156,8 +156,10 @@ static int read_simulation(const struct arguments *arguments, struct simulation 
 	return !card || card_choose(&simulation->card, card) ? STATUS_YES : STATUS_USAGE;
 }
 
-static void tell_silence(char *const *program, bool is_simulated)
+static void tell_silence(char *const *program, bool is_simulated, int status)
 {
+	if (is_simulated && status && simulate_explain_needs(program))
+		return;
 	if (!is_simulated || !simulate_explain_silence(program))
 		program_explain_silence(program[0]);
 	if (!is_simulated && access("/dev/nvidiactl", F_OK) && access("/dev/dxg", F_OK))
@@ -230,7 +232,7 @@ static int run(const struct arguments *arguments)
 		.readbacks = is_simulated ? &readbacks : NULL,
 	};
 	if (!traces_report(&found))
-		tell_silence(arguments->operands, is_simulated);
+		tell_silence(arguments->operands, is_simulated, exit_status(child.wait_status));
 	else if (is_simulated)
 		tell_promise(&simulation, &machine, &readbacks);
 	machine_close(&machine);

@@ -20,7 +20,7 @@ static bool is_program(const char *path)
 	return !stat(path, &file) && S_ISREG(file.st_mode) && !access(path, X_OK);
 }
 
-static bool find_program(const char *name, char path[PATH_MAX])
+bool program_find(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
 	if (strchr(name, '/') || !folders)
@@ -86,7 +86,7 @@ static const char *reason_of(const char *path)
 void program_explain_silence(const char *name)
 {
 	char path[PATH_MAX];
-	const char *reason = find_program(name, path) ? reason_of(path) : NULL;
+	const char *reason = program_find(name, path) ? reason_of(path) : NULL;
 	if (reason)
 		tell("nothing of %s was traced: %s", name, reason);
 	else

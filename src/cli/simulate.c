@@ -53,14 +53,19 @@ static bool preload_python(const char *folder, const char *values)
 	return put_first("PYTHONPATH", python) && !setenv("SIMGPU_VALUES", values, 1);
 }
 
-bool simulate_preload(bool has_values, bool has_ranks)
+bool simulate_find_stand_ins(char folder[PATH_MAX])
 {
 	static const char *const places[] = {"libmemtrace-sim",
 					     "../lib/memtrace/libmemtrace-sim"};
+	return run_find_beside("libmemtrace-sim", places, sizeof places / sizeof *places, folder);
+}
+
+bool simulate_preload(bool has_values, bool has_ranks)
+{
 	const char *before = getenv("LD_PRELOAD");
 	char folder[PATH_MAX];
 	struct text list;
-	if (!run_find_beside("libmemtrace-sim", places, sizeof places / sizeof *places, folder))
+	if (!simulate_find_stand_ins(folder))
 		return false;
 	text_init(&list);
 	text_add(&list, before ? before : "");

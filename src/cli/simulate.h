@@ -2,6 +2,7 @@
 #ifndef MT_CLI_SIMULATE_H
 #define MT_CLI_SIMULATE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,5 +34,15 @@ void simulate_add_promise(struct text *, const struct simulation *, const struct
 /* Why `program` did not reach the simulated GPU, as far as its Python tells: a PyTorch without CUDA
  * has it named, with what to install. False: nothing was found out. */
 bool simulate_explain_silence(char *const *program);
+
+/* What the program or what is installed for its Python needs of CUDA that the stand-ins lack, a line a library:
+ * of a program that could not start. False: nothing is missing. */
+bool simulate_explain_needs(char *const *program);
+
+/* The folder of the stand-ins; false: it was said that there is none. */
+bool simulate_find_stand_ins(char folder[PATH_MAX]);
+
+/* What `program`, if it is a Python, prints of a few lines, without memtrace in it. False: nothing. */
+bool simulate_ask_python(const char *program, const char *question, char *answer, size_t bytes);
 
 #endif

@@ -12,7 +12,7 @@
 #include "cli/verb.h"
 
 /* "VERSION CUDA" of the installed PyTorch, without importing it; CUDA is None in a build without. */
-static const char question[] =
+static const char about_torch[] =
 	"import importlib.util as u, os, runpy\n"
 	"s = u.find_spec('torch')\n"
 	"v = runpy.run_path(os.path.join(os.path.dirname(s.origin), 'version.py')) if s else {}\n"
@@ -25,7 +25,7 @@ static bool is_python(const char *program)
 }
 
 /* The one who asks must not be taken for the program: nothing is preloaded. */
-static void become_question(const char *python, int out)
+static void become_question(const char *python, const char *question, int out)
 {
 	unsetenv("LD_PRELOAD");
 	dup2(out, STDOUT_FILENO);
@@ -33,14 +33,14 @@ static void become_question(const char *python, int out)
 	_exit(STATUS_NOT_FOUND);
 }
 
-static bool ask(const char *python, char *answer, size_t bytes)
+bool simulate_ask_python(const char *python, const char *question, char *answer, size_t bytes)
 {
 	int ends[2], status;
-	if (pipe(ends))
+	if (!is_python(python) || pipe(ends))
 		return false;
 	pid_t child = fork();
 	if (!child)
-		become_question(python, ends[1]);
+		become_question(python, question, ends[1]);
 	close(ends[1]);
 	size_t used = 0;
 	ssize_t got;
@@ -54,7 +54,7 @@ static bool ask(const char *python, char *answer, size_t bytes)
 bool simulate_explain_silence(char *const *program)
 {
 	char answer[256], version[64], cuda[64], hip[64];
-	if (!is_python(program[0]) || !ask(program[0], answer, sizeof answer) ||
+	if (!simulate_ask_python(program[0], about_torch, answer, sizeof answer) ||
 	    sscanf(answer, "%63s %63s %63s", version, cuda, hip) != 3)
 		return false;
 	if (!strcmp(version, "None")) {

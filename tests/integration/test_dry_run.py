@@ -344,6 +344,41 @@ def test_an_entry_that_is_missing_is_named_once_with_its_library(tmp_path):
     assert [library for library, _ in said] == ["libcudart.so.13"] and said[0][1].endswith("a lower bound")
 
 
+NEEDING = """
+extern int cudaNotThere(void), cublasNeither_v2(void), cudaFree(void *);
+int needing(void) { return cudaNotThere() + cublasNeither_v2() + cudaFree(0); }
+"""
+
+
+def build(source, out, *more):
+    (out.parent / "source.c").write_text(source)
+    done = run([os.environ.get("CC", "cc"), "-o", out, out.parent / "source.c", *more], os.environ.copy())
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("is_python", [True, False], ids=["python", "c"])
+def test_what_a_library_needs_that_is_missing_is_named(tmp_path, is_python):
+    """Where the loader ends the program: one symbol is all that it says."""
+    place = tmp_path / "site-packages" / "package"
+    (tmp_path / "out").mkdir()
+    place.mkdir(parents=True)
+    newer = tmp_path / "newer.so"  # has what the stand-in of its name has not
+    build("int cudaNotThere, cublasNeither_v2, cudaFree;", newer, "-shared", "-Wl,-soname,libcudart.so.13")
+    needs = [newer, "-Wl,-z,now"]
+    if is_python:
+        build(NEEDING, place / "needing.so", "-shared", "-fPIC", *needs)
+        program = (PYTHON, "-c", f"import ctypes; ctypes.CDLL({str(place / 'needing.so')!r})")
+    else:
+        build(NEEDING + "int main(void) { return needing(); }", place / "program", *needs)
+        program = (place / "program",)
+    result = dry("l4", "--", *program, cwd=tmp_path / "out", PYTHONPATH=str(place.parent))
+    assert result.returncode == (1 if is_python else 127)
+    assert "undefined symbol: cu" in result.stderr  # the loader's word
+    (said,) = re.findall(r"^memtrace: (\S+) needs (\w+), (\w+), which the simulated GPU lacks", result.stderr, re.M)
+    assert said[0] == str(place / ("needing.so" if is_python else "program"))
+    assert sorted(said[1:]) == ["cublasNeither_v2", "cudaNotThere"]
+
+
 ASKING = """\
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
