@@ -17,6 +17,7 @@
 #define GRAPH_COUNT	4 /* fewer blocks are no graph */
 #define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
 #define PARAMETER_SITES	8
+#define PLACES_SEEN	64
 
 struct model;
 struct block;
@@ -257,6 +258,8 @@ void classify_copy(struct model *, struct block *);
 /* Made of one value before its loop was used, never copied to, and still there: a cache, as long as nothing
  * has trained. */
 bool block_is_cache(const struct model *, const struct block *);
+/* Made of one value in a program that has no modules: what it computes with. */
+bool block_is_field(const struct model *, const struct block *);
 uint32_t block_age(const struct model *, const struct block *); /* in backwards of its loop */
 
 /* ---------- step.c ---------- */
@@ -307,6 +310,11 @@ struct attribution {
 	uint64_t tombstones_lost;
 	uint32_t parameter_sites[PARAMETER_SITES]; /* frames that made what turned out to be a parameter */
 	uint32_t parameter_site_count;		   /* ever */
+	struct place_seen {
+		uint32_t line;
+		uint64_t since; /* sequence */
+	} places[PLACES_SEEN]; /* of functions, by their hash: where each is. Until something trains */
+	uint32_t entered[MARKS_PLACES]; /* the functions that the last event was in, innermost first */
 	struct known_marks {
 		struct stack_marks marks;
 		bool is_known;

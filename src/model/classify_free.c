@@ -4,14 +4,28 @@
 
 #define CLONES_LOOKED_AT 64
 
-static enum label freed_young(const struct model *m, const struct block *block, const struct loop *loop)
+/* Nothing has trained, and the function that lets go of it has been at other lines since it was made: a variable
+ * held it. */
+static bool has_outlived_line(const struct model *m, const struct block *block, const struct moment_facts *facts)
+{
+	const struct attribution *a = m->attribution;
+	const struct code_place *place = facts->marks->places;
+	const struct place_seen *seen = &a->places[place->function % PLACES_SEEN];
+	return !a->has_trained && context_is_users(block->facts.context) && place->line &&
+	       seen->line == place->line && seen->since > block->facts.born;
+}
+
+static enum label freed_young(const struct model *m, const struct block *block, const struct loop *loop,
+			      const struct moment_facts *facts)
 {
 	const struct block_facts *own = &block->facts;
 	if (own->is_no_grad && m->attribution->has_trained && loop->calls - own->calls >= 4)
 		return LABEL_NO_GRAD;
 	if (own->label == LABEL_COPY && loop->calls > own->calls)
 		return LABEL_COPY;
-	return loop->calls > own->calls && own->context == MARK_FORWARD ? LABEL_FREED_LATER : LABEL_TEMPORARY;
+	bool has_outlived = own->context == MARK_FORWARD ? loop->calls > own->calls :
+							   has_outlived_line(m, block, facts);
+	return has_outlived ? LABEL_FREED_LATER : LABEL_TEMPORARY;
 }
 
 static enum label freed_forward(const struct model *m, const struct block *block,
@@ -23,7 +37,7 @@ static enum label freed_forward(const struct model *m, const struct block *block
 	if (facts->is_backward)
 		return LABEL_ACTIVATION;
 	if (!age)
-		return freed_young(m, block, loop);
+		return freed_young(m, block, loop, facts);
 	if (age > loop_age_of_kept(loop) && context_is_users(own->context))
 		return LABEL_KEPT;
 	if (own->is_no_grad && age > loop_backwards_a_step(loop) + 1)
@@ -192,6 +206,8 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 			return LABEL_KEPT;
 		if (is_scratch(m, block, facts))
 			return LABEL_TEMPORARY;
+		if (block_is_field(m, block))
+			return has_outlived_line(m, block, facts) ? LABEL_FREED_LATER : LABEL_TEMPORARY;
 		return is_by_engine && !own->is_copied_to && !own->is_factory ? LABEL_ACTIVATION :
 										(enum label)own->label;
 	case KIND_RECOMPUTED:
@@ -214,11 +230,11 @@ static struct block *successor_of(struct model *m, const struct block *block, co
 {
 	const struct loop *loop = &m->attribution->loops[block->facts.loop];
 	struct block *heir = loop->latest && loop->latest != block->address ? block_find(m, loop->latest) : NULL;
-	uint32_t line = facts->marks->site_line;
+	uint32_t line = facts->marks->places[0].line;
 	bool is_by_program = context_is_users(facts->marks->context) && !facts->is_engine;
 	if (!heir || !line || !is_by_program || heir->bytes < SIGNIFICANT_BYTES || heir->facts.is_copied_to)
 		return NULL;
-	return attribution_marks(m, heir->stack)->site_line == line ? heir : NULL;
+	return attribution_marks(m, heir->stack)->places[0].line == line ? heir : NULL;
 }
 
 static void settle_successor(struct model *m, struct block *heir, enum kind kind, enum label label)
@@ -235,7 +251,7 @@ static bool has_grown(struct model *m, const struct block *block, const struct b
 			   !own->is_factory && !own->is_copied_to;
 	return is_computed && context_is_users(own->context) && block_asked(heir) > block_asked(block) &&
 	       m->attribution->loops[own->loop].calls > own->calls && !block_age(m, block) &&
-	       attribution_marks(m, block->stack)->site_line == attribution_marks(m, heir->stack)->site_line;
+	       attribution_marks(m, block->stack)->places[0].line == attribution_marks(m, heir->stack)->places[0].line;
 }
 
 /* What replaces a thing is the same kind of thing. */

@@ -55,6 +55,13 @@ bool block_is_cache(const struct model *m, const struct block *block)
 	       m->attribution->loops[facts->loop].calls - facts->calls >= 2;
 }
 
+bool block_is_field(const struct model *m, const struct block *block)
+{
+	const struct block_facts *facts = &block->facts;
+	return !m->attribution->has_trained && facts->kind == KIND_INPUT && facts->is_zeros &&
+	       !facts->is_copied_to && !m->attribution->loops[facts->loop].calls;
+}
+
 /* Made of one value, or copied, in the constructor of a class of the program: a module, or not? */
 static void age_parameter(struct model *m, struct loop *loop, struct block *block)
 {
@@ -220,7 +227,9 @@ static void settle_left(struct model *m, struct block *block)
 {
 	const struct block_facts *facts = &block->facts;
 	bool is_computed = facts->kind == KIND_FORWARD || facts->kind == KIND_DATA;
-	if (is_computed && context_is_users(facts->context) && label_meaning(facts->label, false).is_provisional)
+	if (block_is_field(m, block))
+		block_settle_as(m, block, LABEL_KEPT);
+	else if (is_computed && context_is_users(facts->context) && label_meaning(facts->label, false).is_provisional)
 		block_settle_as(m, block, LABEL_KEPT);
 }
 

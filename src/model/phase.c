@@ -268,12 +268,37 @@ static void note_forward(struct model *m, const struct event *e, const struct mo
 	loop->is_setting_up &= !m->attribution->has_trained;
 }
 
+static bool has_place(const struct stack_marks *marks, uint32_t function)
+{
+	for (unsigned i = 0; i < MARKS_PLACES; i++)
+		if (marks->places[i].function == function)
+			return true;
+	return false;
+}
+
+/* Where the functions of the program on the stack are; those that were on it and are no more have been left. */
+static void note_places(struct attribution *a, const struct event *e, const struct stack_marks *marks)
+{
+	for (unsigned i = 0; i < MARKS_PLACES && a->entered[i]; i++)
+		if (!has_place(marks, a->entered[i]))
+			a->places[a->entered[i] % PLACES_SEEN] = (struct place_seen){0, e->sequence};
+	for (unsigned i = 0; i < MARKS_PLACES; i++)
+		a->entered[i] = marks->places[i].function;
+	for (unsigned i = 0; i < MARKS_PLACES && marks->places[i].line; i++) {
+		struct place_seen *seen = &a->places[marks->places[i].function % PLACES_SEEN];
+		if (seen->line != marks->places[i].line)
+			*seen = (struct place_seen){marks->places[i].line, e->sequence};
+	}
+}
+
 void phase_note(struct model *m, const struct event *e, struct moment_facts *facts)
 {
 	struct attribution *a = m->attribution;
 	if (!a->loop_count)
 		loop_begin(a);
 	facts->marks = attribution_marks(m, e->stack);
+	if (!a->has_trained && facts->marks->places[0].line)
+		note_places(a, e, facts->marks);
 	facts->is_engine = attribution_is_engine(m, e->thread) || facts->marks->native & MARK_ENGINE;
 	facts->is_backward = facts->is_engine || facts->marks->flags & MARK_FLAG(MARK_BACKWARD) ||
 			     facts->marks->context == MARK_BACKWARD_CALL ||

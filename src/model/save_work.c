@@ -90,7 +90,12 @@ static const struct field attribution_fields[] = {
 	FIELD(struct attribution, tombstones_lost),
 	FIELD_ROW(struct attribution, parameter_sites),
 	FIELD(struct attribution, parameter_site_count),
+	FIELD_ROW(struct attribution, entered),
 	FIELD_END,
+};
+
+static const struct field place_fields[] = {
+	FIELD(struct place_seen, line), FIELD(struct place_seen, since), FIELD_END,
 };
 
 static const struct field size_fields[] = {
@@ -115,7 +120,8 @@ SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
 SAVED_SIZE(loop, 736);
-SAVED_SIZE(attribution, 6136);
+SAVED_SIZE(attribution, 7176);
+SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(size_entry, 64);
 
 /* ---------- steps ---------- */
@@ -149,6 +155,8 @@ static void save_open_records(struct model *m, struct archive *a, struct loop *l
 void save_attribution(struct model *m, struct archive *a)
 {
 	archive_fields(a, m->attribution, attribution_fields);
+	for (unsigned i = 0; i < PLACES_SEEN; i++)
+		archive_fields(a, &m->attribution->places[i], place_fields);
 	for (unsigned i = 0; i < LOOPS_MAX; i++) {
 		archive_fields(a, &m->attribution->loops[i], loop_fields);
 		save_open_records(m, a, &m->attribution->loops[i]);

@@ -318,19 +318,28 @@ static uint8_t native_marks(const struct defs *defs, const struct def_stack *sta
 	return (uint8_t)(flags | operator_flags);
 }
 
+static struct code_place place_of(const struct def_python_frame *frame)
+{
+	return (struct code_place){
+		.function = hash_function(frame->file, frame->function, 0),
+		.line = hash_function(frame->file, frame->function, (uint32_t)frame->line),
+	};
+}
+
 void marks_of_stack(const struct defs *defs, uint32_t id, struct stack_marks *marks)
 {
 	const struct def_stack *stack = defs_stack(defs, id);
 	struct marks_walk walk = {0};
+	unsigned places = 0;
 	for (uint32_t i = 0; stack && i < stack->python_count; i++) {
 		const struct def_python_frame *frame = defs_python_frame(defs, stack->python[i]);
-		if (frame)
-			marks_walk_python(&walk, frame->file, frame->function, stack->python[i]);
+		if (!frame)
+			continue;
+		marks_walk_python(&walk, frame->file, frame->function, stack->python[i]);
+		if (places < MARKS_PLACES && !mark_is_torch(frame->file))
+			walk.marks.places[places++] = place_of(frame);
 	}
 	marks_walk_end(&walk);
-	const struct def_python_frame *site = defs_python_frame(defs, walk.marks.site);
-	if (walk.marks.site && site)
-		walk.marks.site_line = hash_function(site->file, site->function, (uint32_t)site->line);
 	if (stack)
 		walk.marks.native = native_marks(defs, stack);
 	*marks = walk.marks;

@@ -62,6 +62,8 @@ bool mark_is_operator(const char *symbol);
 
 bool mark_is_torch(const char *file);
 
+#define MARKS_PLACES 4
+
 struct stack_marks {
 	uint32_t flags;
 	uint8_t context; /* enum mark */
@@ -69,7 +71,9 @@ struct stack_marks {
 	uint32_t step_site; /* the program's Python frame that called Optimizer.step, 0 none */
 	uint32_t step_class; /* whose step it is: a hash of its name, 0 not known */
 	uint32_t site;      /* the innermost Python frame that is not PyTorch's, 0 none */
-	uint32_t site_line; /* a hash of its function and line, 0 none: a line has a frame for each call in it */
+	struct code_place {
+		uint32_t function, line; /* hashes, 0 none; a line has a frame for each call in it */
+	} places[MARKS_PLACES]; /* of the program's frames, innermost first */
 };
 void marks_of_stack(const struct defs *, uint32_t stack, struct stack_marks *);
 

@@ -147,7 +147,7 @@ loss.backward()
         "x = batch()\n"
         "kept = [work(x) for _ in range(3)]\n"
         "for _ in range(5):\n"
-        "    work(x)\n" + PEAK,
+        "    work(x)\n" + PEAK + "del peak\n",
         3 * 4 * MIB,
         "other",
         "kept by the program",
