@@ -186,6 +186,9 @@ struct size_entry *count_gradient(struct model *, uint64_t bytes);
 
 /* It waits for nothing more. */
 void block_settle_as(struct model *, struct block *, enum label);
+/* The newest copy that the program made of a parameter of that size; NULL: none. */
+struct block *clone_of(const struct loop *, uint64_t bytes);
+void long_lived_miss(struct model *, const struct loop *, const struct block *gradient);
 /* A backward, or while a model is set up a call, has ended. */
 void long_lived_age(struct model *, struct loop *, bool after_call);
 /* The same of one that the program made. */

@@ -2,8 +2,6 @@
  * Must never walk blocks without a bound. */
 #include "model/model_private.h"
 
-#define CLONES_LOOKED_AT 64
-
 /* Nothing has trained, and the function that lets go of it has been at other lines since it was made: a variable
  * held it. */
 static bool has_outlived_line(const struct model *m, const struct block *block, const struct moment_facts *facts)
@@ -51,16 +49,6 @@ static bool may_inherit(const struct model *m, const struct block *heir)
 	if (heir->facts.is_copied_to || block_age(m, heir) > 1)
 		return false;
 	return kind == KIND_FORWARD || kind == KIND_DATA || kind == KIND_INPUT || kind == KIND_STEP;
-}
-
-/* The newest copy that the program made of a parameter of that size. */
-static struct block *clone_of(const struct loop *loop, uint64_t bytes)
-{
-	unsigned looks = CLONES_LOOKED_AT;
-	struct block *block = loop->clones.last;
-	while (block && block_asked(block) != bytes)
-		block = --looks ? block->facts.before : NULL;
-	return block;
 }
 
 static struct block *heir_of(struct model *m, const struct block *block, const struct size_entry *size,
@@ -139,6 +127,9 @@ static enum label freed_backward(struct model *m, struct block *block, const str
 	}
 	if (block->facts.label == LABEL_GRADIENT)
 		size_get(m, block_asked(block))->gradients--;
+	/* Left by a backward inside it, for those of higher order. */
+	if (facts->marks->flags & MARK_TRANSFORM && block_age(m, block) <= 1)
+		return LABEL_PASS_TEMPORARY;
 	if (is_by_engine)
 		return loop->in_backward ? LABEL_ACTIVATION : LABEL_PASS_TEMPORARY;
 	return (enum label)block->facts.label;

@@ -3,6 +3,8 @@
  * walk all blocks but for a report. */
 #include "model/model_private.h"
 
+#define CLONES_LOOKED_AT 64
+
 /* There are gradients or states of that size, and no parameter for them. */
 static bool lacks_parameter(const struct size_entry *size)
 {
@@ -33,6 +35,26 @@ static void become_parameter(struct model *m, struct block *block)
 	size_add_parameter(m, block_asked(block), 1);
 	block->facts.kind = KIND_PARAMETER;
 	relabel(m, block, LABEL_PARAMETER);
+}
+
+struct block *clone_of(const struct loop *loop, uint64_t bytes)
+{
+	unsigned looks = CLONES_LOOKED_AT;
+	struct block *block = loop->clones.last;
+	while (block && block_asked(block) != bytes)
+		block = --looks ? block->facts.before : NULL;
+	return block;
+}
+
+/* Gradients came for which there is no parameter: the originals are gone, and a copy is what trains. */
+void long_lived_miss(struct model *m, const struct loop *loop, const struct block *gradient)
+{
+	const struct size_entry *size = size_get(m, block_asked(gradient));
+	struct block *clone = lacks_parameter(size) && gradient->bytes >= SIGNIFICANT_BYTES ?
+				      clone_of(loop, block_asked(gradient)) :
+				      NULL;
+	if (clone && clone->facts.is_early)
+		become_parameter(m, clone);
 }
 
 void block_settle_as(struct model *m, struct block *block, enum label label)

@@ -149,10 +149,11 @@ struct size_entry *count_gradient(struct model *m, uint64_t bytes)
 	return size;
 }
 
-static void become_gradient(struct model *m, struct block *block)
+static void become_gradient(struct model *m, const struct loop *loop, struct block *block)
 {
 	count_gradient(m, block_asked(block))->gradients++;
 	relabel(m, block, LABEL_GRADIENT);
+	long_lived_miss(m, loop, block);
 }
 
 /* What is alive when a backward has ended is a gradient. While two loops are in backward on one
@@ -166,7 +167,7 @@ void settle_backward(struct model *m, struct loop *loop)
 		if (other)
 			list_push(&other->passing, block);
 		else
-			become_gradient(m, block);
+			become_gradient(m, loop, block);
 	}
 	while ((block = list_pop(&loop->fresh)))
 		list_push(&loop->young, block);

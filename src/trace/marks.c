@@ -64,6 +64,7 @@ static const struct python_mark torch_marks[] = {
 	{"distributed/fsdp/", "_reduce_grad", MARK_COMMUNICATION, 0},
 	{"distributed/fsdp/", "_all_gather_flat_param", MARK_COMMUNICATION, 0},
 	{"_functorch/_aot_autograd/", NULL, FLAG_ONLY, MARK_COMPILED},
+	{"_functorch/", NULL, FLAG_ONLY, MARK_TRANSFORM},
 };
 
 static const struct python_mark user_marks[] = {

@@ -41,6 +41,7 @@ enum mark {
 #define MARK_USER_BASE    MARK_FLAG(MARK_COUNT + 6) /* the outermost frame is not PyTorch's */
 #define MARK_IS_PYTHON    MARK_FLAG(MARK_COUNT + 7) /* there are Python frames */
 #define MARK_AUTOCAST_END MARK_FLAG(MARK_COUNT + 8) /* an autocast region is being left */
+#define MARK_TRANSFORM    MARK_FLAG(MARK_COUNT + 9) /* inside a transform of torch.func */
 
 /* Of native frames. */
 #define MARK_WORKSPACE    (1u << 0)
