@@ -147,6 +147,8 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t young_count, old_count;
 	uint32_t whole_backwards; /* in a row, that left every block of a graph where it was */
 	bool took; /* the backward that goes on has freed one */
+	uint64_t gradient_bytes; /* asked for those that the last backward to leave several has left */
+	uint64_t flat_bytes;     /* asked for what the program joined them to, 0: it has not */
 	uint64_t latest; /* address of what the program itself made last, 0: it is gone */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
 	struct block_list clones; /* of parameters, by the program */
@@ -237,6 +239,7 @@ struct block_facts { /* in every live block */
 	bool is_shared : 1; /* two loops were in backward */
 	bool is_in_pass : 1; /* in the loop's young_count or old_count */
 	bool is_before_model : 1; /* there was no parameter of its size yet */
+	bool is_flat : 1; /* as large as all the gradients of a pass together */
 };
 
 /* What was asked for it, in whole units of 512 bytes: what is left over of a segment may stay with a block, so

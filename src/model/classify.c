@@ -158,6 +158,17 @@ static bool is_shared(const struct model *m, const struct loop *loop)
 	return false;
 }
 
+/* The program joins the gradients to one vector, and computes others of its length. */
+static bool is_flat(struct loop *loop, const struct block *block, const struct moment_facts *facts)
+{
+	uint64_t asked = block->asked_bytes;
+	if (asked < SIGNIFICANT_BYTES || facts->is_backward || facts->marks->native & MARK_FACTORY ||
+	    !context_is_users(facts->marks->context) || (asked != loop->gradient_bytes && asked != loop->flat_bytes))
+		return false;
+	loop->flat_bytes = asked;
+	return true;
+}
+
 static void describe(struct model *m, struct block *block, const struct event *e,
 		     const struct moment_facts *facts)
 {
@@ -177,6 +188,7 @@ static void describe(struct model *m, struct block *block, const struct event *e
 			    block->bytes >= SIGNIFICANT_BYTES && size && size->parameters > 0,
 		.is_shared = facts->is_backward && is_shared(m, facts->loop),
 		.is_before_model = !size || !size->parameters_most,
+		.is_flat = is_flat(facts->loop, block, facts),
 	};
 }
 

@@ -230,7 +230,9 @@ static void settle_old(struct model *m, struct block *block)
 		settle_loaded(m, block);
 		return;
 	}
-	if (is_open && block_age(m, block) > loop_age_of_kept(loop))
+	if (facts->is_flat && (is_open || facts->label == LABEL_USER))
+		relabel(m, block, LABEL_GRADIENT);
+	else if (is_open && block_age(m, block) > loop_age_of_kept(loop))
 		relabel(m, block, LABEL_RETAINED);
 	else if ((is_open || facts->label == LABEL_USER || (facts->kind == KIND_INPUT && block_age(m, block))) &&
 		 is_made_to_keep(m, block))

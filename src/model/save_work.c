@@ -74,6 +74,8 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, old_count),
 	FIELD(struct loop, whole_backwards),
 	FIELD_BOOL(struct loop, took),
+	FIELD(struct loop, gradient_bytes),
+	FIELD(struct loop, flat_bytes),
 	FIELD(struct loop, latest),
 	FIELD_END,
 };
@@ -119,8 +121,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 736);
-SAVED_SIZE(attribution, 7176);
+SAVED_SIZE(loop, 752);
+SAVED_SIZE(attribution, 7304);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(size_entry, 64);
 

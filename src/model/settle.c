@@ -91,12 +91,14 @@ void settle_call(struct model *m, struct loop *loop)
 
 static void settle_datum(struct model *m, struct loop *loop, struct block *block)
 {
-	enum label label = is_made_to_keep(m, block)   ? LABEL_KEPT :
+	enum label label = block->facts.is_flat	       ? LABEL_GRADIENT :
+			   is_made_to_keep(m, block)   ? LABEL_KEPT :
 			   is_made_for_graph(m, block) ? LABEL_FORWARD :
 							 LABEL_INPUT;
 	list_remove(block);
-	block->facts.kind = label == LABEL_INPUT ? KIND_INPUT : KIND_FORWARD;
-	list_push(label == LABEL_INPUT ? &loop->kept : &loop->young, block);
+	block->facts.kind = label == LABEL_INPUT ? KIND_INPUT : label == LABEL_GRADIENT ? KIND_NONE : KIND_FORWARD;
+	if (label != LABEL_GRADIENT)
+		list_push(label == LABEL_INPUT ? &loop->kept : &loop->young, block);
 	relabel(m, block, label);
 }
 
@@ -161,16 +163,22 @@ static void become_gradient(struct model *m, const struct loop *loop, struct blo
 void settle_backward(struct model *m, struct loop *loop)
 {
 	struct block *block;
+	uint64_t bytes = 0, count = 0;
 	while ((block = list_pop(&loop->passing))) {
 		struct loop *other = block->facts.is_shared ? other_in_backward(m, loop, block->slot) : NULL;
 		block->facts.is_shared = false;
-		if (other)
+		if (other) {
 			list_push(&other->passing, block);
-		else
-			become_gradient(m, loop, block);
+			continue;
+		}
+		become_gradient(m, loop, block);
+		bytes += block->asked_bytes;
+		count++;
 	}
 	while ((block = list_pop(&loop->fresh)))
 		list_push(&loop->young, block);
+	if (count > 1)
+		loop->gradient_bytes = bytes;
 	bool is_whole = !loop->took && loop->young_count >= GRAPH_COUNT;
 	loop->whole_backwards = is_whole ? loop->whole_backwards + 1 : 0;
 	settle_old_data(m, loop);

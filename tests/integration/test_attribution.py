@@ -39,6 +39,7 @@ ALWAYS = (
     "accumulate_sgd",
     "data_parallel",
     "eval_both_ways",
+    "functional_adam",
     "heat_equation",
     "metric_buffers",
     "retained_graph",
