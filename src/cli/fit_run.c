@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/host_memory.h"
 #include "cli/load.h"
 #include "cli/output.h"
 
@@ -79,6 +80,7 @@ int fit_run_start(struct fit_running *run, const struct fit_order *order, const 
 {
 	*run = (struct fit_running){.start_ns = now_ns(),
 				    .steps = order->steps,
+				    .host_kills_before = host_kill_count(),
 				    .context_bytes = order->simulation.card.context_bytes};
 	run->next_look_ns = run->start_ns + LOOK_EVERY_NS;
 	snprintf(run->folder, sizeof run->folder, "%.*s/%u", PATH_MAX - 16, parent, number);
@@ -214,10 +216,13 @@ static void add_log(struct text *why, const char *folder)
 	}
 }
 
-static void add_reason(struct text *why, const struct fit_running *run, int status, bool has_traces)
+static void add_reason(struct text *why, const struct fit_running *run, int status, bool has_traces,
+		       bool is_host_short)
 {
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		text_add(why, "it was killed (SIGKILL): too little host memory?\n");
+	if (is_host_short)
+		host_add_shortage(why);
+	else if (host_add_kill(why, status, run->host_kills_before))
+		text_add(why, "one run at a time takes less of it: --jobs 1\n");
 	else if (WIFSIGNALED(status))
 		text_printf(why, "signal %d ended it\n", WTERMSIG(status));
 	else if (WEXITSTATUS(status))
@@ -234,6 +239,7 @@ static enum fit_progress judge(struct fit_running *run, int status, struct fit_o
 	struct account account;
 	read_account(&account, run);
 	read_machine(&account, &run->machine);
+	bool is_host_short = machine_is_host_short(&run->machine);
 	machine_close(&run->machine);
 	bool is_well = run->is_stopped || !status;
 	*outcome = (struct fit_outcome){
@@ -245,9 +251,9 @@ static enum fit_progress judge(struct fit_running *run, int status, struct fit_o
 		.retries = account.retries,
 		.seconds = (double)(now_ns() - run->start_ns) / 1e9,
 	};
-	if (account.ooms || (is_well && account.traces))
+	if (!is_host_short && (account.ooms || (is_well && account.traces)))
 		return FIT_ENDED;
-	add_reason(why, run, status, account.traces);
+	add_reason(why, run, status, account.traces, is_host_short);
 	return FIT_BROKEN;
 }
 

@@ -21,7 +21,7 @@ struct fit_running {
 	pid_t pid; /* and process group; 0: none */
 	char folder[PATH_MAX]; /* of its traces, its output and its figures */
 	uint64_t start_ns, next_look_ns, steps;
-	uint64_t context_bytes;
+	uint64_t context_bytes, host_kills_before;
 	struct machine machine; /* that its processes share, and no other run */
 	bool is_stopped; /* by us: the verdict is known */
 	uint64_t resident_bytes; /* of host memory, at its end */

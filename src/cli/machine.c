@@ -39,9 +39,14 @@ static void remove_unused(const char *name)
 	close(descriptor);
 }
 
+/* Once, before we have one ourselves: to a process its own locks are none, and closing a file ends them. */
 static void sweep(void)
 {
+	static bool is_done;
 	char ours[64];
+	if (is_done)
+		return;
+	is_done = true;
 	const struct dirent *entry;
 	DIR *folder = opendir(SIM_MACHINE_FOLDER);
 	snprintf(ours, sizeof ours, OURS, (unsigned)geteuid());
@@ -92,14 +97,26 @@ bool machine_open(struct machine *machine, const char *id)
 	return false;
 }
 
-bool machine_peak(const struct machine *machine, unsigned device, struct machine_peak *peak)
+/* NULL: it cannot be read. */
+static const struct sim_machine_file *read_file(const struct machine *machine)
 {
 	static struct sim_machine_file file;
-	if (!machine->name || device >= SIM_MACHINE_DEVICES ||
-	    pread(machine->descriptor, &file, sizeof file, 0) != (ssize_t)sizeof file)
-		return false;
-	*peak = (struct machine_peak){file.peak_bytes[device], file.peak_process_count[device]};
-	return peak->bytes;
+	bool is_read = machine->name && pread(machine->descriptor, &file, sizeof file, 0) == (ssize_t)sizeof file;
+	return is_read ? &file : NULL;
+}
+
+bool machine_peak(const struct machine *machine, unsigned device, struct machine_peak *peak)
+{
+	const struct sim_machine_file *file = device < SIM_MACHINE_DEVICES ? read_file(machine) : NULL;
+	if (file)
+		*peak = (struct machine_peak){file->peak_bytes[device], file->peak_process_count[device]};
+	return file && peak->bytes;
+}
+
+bool machine_is_host_short(const struct machine *machine)
+{
+	const struct sim_machine_file *file = read_file(machine);
+	return file && file->is_host_short;
 }
 
 void machine_close(struct machine *machine)

@@ -23,6 +23,8 @@ struct machine_peak {
 bool machine_open(struct machine *, const char *id);
 /* The most that all processes together had in use on a device; false: nothing is known. */
 bool machine_peak(const struct machine *, unsigned device, struct machine_peak *);
+/* Did the host have no addresses left for it? */
+bool machine_is_host_short(const struct machine *);
 /* Removes it. Nothing happens to one that was never opened: all zeros. */
 void machine_close(struct machine *);
 

@@ -14,6 +14,7 @@
 #include "base/output_name.h"
 #include "base/units.h"
 #include "cli/card.h"
+#include "cli/host_memory.h"
 #include "cli/machine.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -178,6 +179,19 @@ static void tell_promise(const struct simulation *simulation, const struct machi
 	text_release(&out);
 }
 
+static void tell_host_memory(const struct machine *machine, int wait_status, uint64_t kills_before)
+{
+	struct text out;
+	text_init(&out);
+	text_add(&out, "memtrace: ");
+	bool is_short = machine_is_host_short(machine);
+	if (is_short)
+		host_add_shortage(&out);
+	if (is_short || host_add_kill(&out, wait_status, kills_before))
+		output_words(&out);
+	text_release(&out);
+}
+
 /* One that the user shares among several commands stays. */
 static bool is_machine_given(void)
 {
@@ -216,6 +230,7 @@ static int run(const struct arguments *arguments)
 		return STATUS_CANNOT_RUN;
 	}
 	struct timespec begin;
+	uint64_t kills_before = host_kill_count();
 	clock_gettime(CLOCK_REALTIME, &begin);
 	int error = child_run(&child, arguments->operands);
 	if (error) {
@@ -235,6 +250,7 @@ static int run(const struct arguments *arguments)
 		tell_silence(arguments->operands, is_simulated, exit_status(child.wait_status));
 	else if (is_simulated)
 		tell_promise(&simulation, &machine, &readbacks);
+	tell_host_memory(&machine, child.wait_status, kills_before);
 	machine_close(&machine);
 	readbacks_release(&readbacks);
 	return exit_status(child.wait_status);

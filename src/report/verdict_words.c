@@ -158,8 +158,9 @@ static void say_duplicate(struct text *out, const struct verdict *verdict, const
 }
 
 /* The rest of what is live, and of it what a pass that goes on has made: its graph, most likely. */
-static void say_rest(struct text *out, const struct verdict_evidence *evidence, uint64_t rest, const char *between)
+static bool say_rest(struct text *out, const struct verdict_evidence *evidence, uint64_t rest, const char *between)
 {
+	bool is_first = evidence->live_bytes == rest;
 	uint64_t undecided = evidence->pass_bytes;
 	if (undecided > rest)
 		undecided = rest;
@@ -168,11 +169,14 @@ static void say_rest(struct text *out, const struct verdict_evidence *evidence, 
 		text_add(out, " made by the pass that goes on (activations, most likely)");
 		rest -= undecided;
 		between = ", ";
+		is_first = false;
 	}
 	if (rest * 20 > evidence->live_bytes) {
 		text_add(out, between);
 		add_number(out, "other ", rest);
+		is_first = false;
 	}
+	return !is_first;
 }
 
 static void say_composition(struct text *out, const struct verdict_evidence *evidence)
@@ -196,8 +200,8 @@ static void say_composition(struct text *out, const struct verdict_evidence *evi
 		rest -= bytes < rest ? bytes : rest;
 		between = ", ";
 	}
-	say_rest(out, evidence, rest, between);
-	add_number(out, "; the card has ", evidence->total_bytes);
+	bool is_said = say_rest(out, evidence, rest, between);
+	add_number(out, is_said ? "; the card has " : "The card has ", evidence->total_bytes);
 	text_add(out, ".");
 	if (evidence->batch_bytes * 10 > evidence->live_bytes) {
 		add_number(out, " About ", evidence->batch_bytes);

@@ -89,6 +89,7 @@ void machine_unlock(void);
 void machine_set_used(int place, size_t bytes); /* by this process */
 /* All processes together have so much in use now; while machine_lock() holds. */
 void machine_note_peak(int place, size_t bytes, unsigned process_count);
+void machine_note_host_short(void); /* without lock */
 /* Without lock.  The other processes that have memory of a device: how many were listed. */
 unsigned machine_others(int place, struct sim_process *list, unsigned room);
 size_t machine_others_bytes(int place, unsigned *count); /* without lock */

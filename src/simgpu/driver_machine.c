@@ -185,6 +185,12 @@ void machine_note_peak(int place, size_t bytes, unsigned process_count)
 	shared.file->peak_process_count[place] = process_count;
 }
 
+void machine_note_host_short(void)
+{
+	if (is_here())
+		shared.file->is_host_short = 1;
+}
+
 unsigned machine_others(int place, struct sim_process *list, unsigned room)
 {
 	unsigned count = 0;

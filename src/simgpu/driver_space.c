@@ -12,8 +12,9 @@
 
 #include "driver.h"
 
-#define ARENA_BYTES ((size_t)1 << 40)
-#define ARENAS_MAX  64
+#define ARENA_BYTES	    ((size_t)1 << 40)
+#define ARENA_LIMITED_BYTES ((size_t)256 << 20)
+#define ARENAS_MAX	    64
 
 /* [start, start + bytes) is handed out, [start + bytes, start + 2 * bytes) is its shadow. */
 static struct arena {
@@ -55,18 +56,40 @@ static int arena_map(struct arena *arena, size_t bytes)
 	return 0;
 }
 
-/* Add an arena with room for `bytes`; smaller ones are tried where address space is limited. */
+/* Once: what the program takes for the device's want of memory is none. */
+static void tell_host_short(size_t bytes)
+{
+	static bool is_said;
+
+	machine_note_host_short();
+	if (!is_said)
+		sim_warn("the host has no addresses left for %zu MiB more (ulimit -v?): what follows is "
+			 "not the device's lack of memory",
+			 bytes >> 20);
+	is_said = true;
+}
+
+static size_t at_least(size_t bytes, size_t usual_bytes)
+{
+	return bytes > usual_bytes ? bytes : usual_bytes;
+}
+
+/* Add an arena with room for `bytes`.  Where address space is limited the program needs it too: arenas
+ * are then small, and grow so that some will do. */
 static int arena_add(size_t bytes)
 {
-	size_t wanted = bytes > ARENA_BYTES ? bytes : ARENA_BYTES;
+	struct arena *arena = &arenas[arena_count];
+	size_t wanted = at_least(bytes, ARENA_BYTES);
 
 	if (arena_count == ARENAS_MAX)
 		return -1;
-	struct arena *arena = &arenas[arena_count];
-	while (arena_map(arena, wanted) != 0) {
-		wanted /= 2;
-		if (wanted < bytes)
-			return -1;
+	if (arena_map(arena, wanted) != 0) {
+		wanted = at_least(bytes, ARENA_LIMITED_BYTES << arena_count / 4);
+		while (arena_map(arena, wanted) != 0) {
+			wanted /= 2;
+			if (wanted < bytes)
+				return -1;
+		}
 	}
 	arena_count++;
 	return range_set_add(&free_ranges, arena->start, arena->start + wanted);
@@ -78,6 +101,8 @@ static CUdeviceptr take_device_space(size_t bytes, size_t alignment)
 
 	if (address == 0 && arena_add(sim_round_up(bytes + alignment, DRIVER_PAGE_BYTES)) == 0)
 		address = range_set_take(&free_ranges, bytes, alignment);
+	if (address == 0)
+		tell_host_short(bytes);
 	return address;
 }
 
@@ -86,7 +111,10 @@ static CUdeviceptr take_host_pages(size_t bytes)
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 
-	return memory == MAP_FAILED ? 0 : (CUdeviceptr)memory;
+	if (memory != MAP_FAILED)
+		return (CUdeviceptr)memory;
+	tell_host_short(bytes);
+	return 0;
 }
 
 static char *shadow_of(CUdeviceptr address)

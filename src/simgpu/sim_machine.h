@@ -25,6 +25,7 @@ enum { SIM_MACHINE_GATE, SIM_MACHINE_KEEPER, SIM_MACHINE_FIRST_SLOT };
 struct sim_machine_file {
 	uint64_t peak_bytes[SIM_MACHINE_DEVICES]; /* of all processes together */
 	uint64_t peak_process_count[SIM_MACHINE_DEVICES];
+	uint64_t is_host_short; /* a process found no address space for what it was to have */
 	struct {
 		uint64_t used_bytes[SIM_MACHINE_DEVICES];
 	} slots[SIM_MACHINE_SLOTS];

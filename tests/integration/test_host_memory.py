@@ -1,0 +1,80 @@
+"""Too little memory of the host is not taken for too little of a GPU."""
+
+import os
+import re
+import resource
+import shutil
+
+import pytest
+
+from support import PROGRAMS, TOOL, environment, run
+
+pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
+TRAINING = PROGRAMS / "training"
+GIB = 1 << 30
+
+
+@pytest.fixture
+def little():
+    """Of addresses, for this process and its children; the test's own stay."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_AS, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def clean(**more):
+    env = environment(preload=False, LC_ALL="C.UTF-8", **more)
+    del env["LD_LIBRARY_PATH"]
+    return env
+
+
+def test_a_limit_of_addresses_is_named_and_leaves_the_program_its_own(tmp_path, little):
+    """Of 3 GiB a training of 1 GiB fits: twice that in addresses, and the program."""
+    little(3 * GIB)
+    fits = run([TOOL, "run", "--simulate", "l4", "--", TRAINING, "linear", "90"], clean(), cwd=tmp_path)
+    assert fits.returncode == 0 and "host" not in fits.stderr, fits.stderr
+    result = run([TOOL, "run", "--simulate", "l4", "--", TRAINING, "linear", "400"], clean(), cwd=tmp_path)
+    assert result.returncode == 1  # the program's own
+    assert re.search(r"^simgpu: the host has no addresses left for 4000 MiB more", result.stderr, re.M)
+    assert re.search(r"^memtrace: too little host memory, .*run it after: ulimit -v unlimited$", result.stderr, re.M)
+
+
+def test_fit_gives_no_answer_where_the_host_is_too_small(tmp_path, little):
+    little(3 * GIB)
+    words = ["fit", "--card", "l4", "--vary", "B=1:4000", "--", TRAINING, "linear", "{B}"]
+    result = run([TOOL, *words], clean(TMPDIR=str(tmp_path)), cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (3, "")
+    assert "too little host memory" in result.stderr and "ulimit -v unlimited" in result.stderr
+    assert "out of memory (" not in result.stderr  # never called the card's
+
+
+@pytest.mark.parametrize("program", ["kill -9 $$", "sh -c 'kill -9 $$'; exit 137"], ids=["itself", "by_a_shell"])
+def test_a_program_that_was_killed_is_told_what_it_may_be(tmp_path, program):
+    result = run([TOOL, "run", "--", "sh", "-c", program], clean(), cwd=tmp_path)
+    assert result.returncode == 137
+    assert len(re.findall(r"^memtrace: it was killed \(SIGKILL\) from outside: too little host memory", result.stderr, re.M)) == 1
+
+
+def test_a_program_that_ends_well_is_not(tmp_path):
+    for program in ("exit 0", "exit 3", "kill -TERM $$"):
+        assert "killed" not in run([TOOL, "run", "--", "sh", "-c", program], clean(), cwd=tmp_path).stderr
+
+
+def namespaces_work():
+    return os.geteuid() == 0 and not run(["unshare", "--mount", "true"], environment(preload=False)).returncode
+
+
+@pytest.mark.skipif(not shutil.which("unshare") or not namespaces_work(), reason="no namespaces of mounts here")
+@pytest.mark.parametrize("end, said", [
+    ("kill -9 $$", "the kernel killed it; give it more"),
+    ("exit 1", "the kernel killed a process meanwhile, one of its own most likely; give it more"),
+    ("exit 0", None),
+])
+def test_whom_the_kernel_killed_is_known_by_its_count(tmp_path, end, said):
+    """/proc/vmstat, in a place of its own: here the count moves while the program runs."""
+    (tmp_path / "vmstat").write_text("nr_free_pages 17\noom_kill 4\n")
+    program = f"echo 'nr_free_pages 17\noom_kill 5' >{tmp_path}/vmstat; {end}"
+    result = run(["unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path}/vmstat /proc/vmstat; exec "$@"', "-",
+                  TOOL, "run", "--", "sh", "-c", program], clean(), cwd=tmp_path)
+    lines = re.findall(r"^memtrace: too little host memory, no matter of the GPU's: (.*)$", result.stderr, re.M)
+    assert [line.startswith(said) for line in lines] == ([True] if said else []), result.stderr
