@@ -1,8 +1,8 @@
 """Processes of one dry run that use the same simulated card share its memory; those of another run do not see them."""
 
-import glob
 import json
 import os
+import pathlib
 import re
 import select
 import signal
@@ -28,9 +28,11 @@ def dry(*words, cwd, **more):
     return run([TOOL, "run", "--simulate", "l4", "--memory", "1000MiB", *words], clean(**more), cwd=cwd)
 
 
-def machines():
-    """Those of `memtrace` that are there; other tests run at the same time."""
-    return set(glob.glob(f"/dev/shm/simgpu-{os.geteuid()}-memtrace-*"))
+def machine_of(folder):
+    """The file of the machine whose name a program wrote down."""
+    name = (folder / "machine").read_text().strip()
+    assert name.startswith("memtrace-")
+    return pathlib.Path(f"/dev/shm/simgpu-{os.geteuid()}-{name}")
 
 
 # Takes so many MiB, says how that went and what is free then, and waits for a line before it ends.
@@ -49,6 +51,7 @@ sys.stdin.readline()
 # One after another takes its share, while all before still have theirs. Words: MIB[@CUDA_VISIBLE_DEVICES] ...
 FAMILY = """
 import os, subprocess, sys
+open("machine", "w").write(os.environ["SIMGPU_MACHINE"])
 children = []
 for word in sys.argv[1:]:
     mib, _, devices = word.partition("@")
@@ -68,13 +71,12 @@ def family(tmp_path):
 
 
 def test_two_processes_that_together_exceed_a_card_do_not_fit_it(tmp_path, family):
-    before = machines()
     result = dry("--", *family, 300, 300, 50, cwd=tmp_path)
     # 1000 - 220 - 300, and of that 220 for the second one's context: no room for 300
     assert result.stdout.splitlines()[:2] == ["0 480", "2 260"], result.stderr
     assert result.stdout.splitlines()[2] == "2 40"  # its context fits, 50 do not
     assert re.search(r"shared +GPU 0: 3 processes together had at most 960 MiB of its 1000 MiB", result.stderr)
-    assert not machines() - before
+    assert not machine_of(tmp_path).exists()
     devices = [support.report(trace)["devices"][0] for trace in support.traces_in(tmp_path)]
     assert max(d["other_processes_bytes"] or 0 for d in devices) >= 2 * CONTEXT  # when the first one ends
 
@@ -143,24 +145,23 @@ def test_workers_of_a_loader_neither_take_nor_give_back_memory(tmp_path, family)
 
 
 def test_a_killed_program_leaves_no_machine(tmp_path, family):
-    before = machines()
-    result = dry("--", "sh", "-c", f"{PYTHON} take.py 100 </dev/null; kill -9 $$", cwd=tmp_path)
+    program = f"echo $SIMGPU_MACHINE >machine; {PYTHON} take.py 100 </dev/null; kill -9 $$"
+    result = dry("--", "sh", "-c", program, cwd=tmp_path)
     assert result.returncode == 128 + signal.SIGKILL
-    assert not machines() - before
+    assert not machine_of(tmp_path).exists()
 
 
 def test_what_a_run_left_that_was_killed_itself_goes_with_the_next(tmp_path, family):
-    before = machines()
+    program = f"echo $SIMGPU_MACHINE >machine; exec setsid {PYTHON} take.py 100"
     tool = subprocess.Popen(
-        [TOOL, "run", "--simulate", "l4", "--", "setsid", PYTHON, "take.py", "100"], env=clean(), cwd=tmp_path,
+        [TOOL, "run", "--simulate", "l4", "--", "sh", "-c", program], env=clean(), cwd=tmp_path,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     tool.stdout.readline()
     children = run(["ps", "-o", "pid=", "--ppid", tool.pid], clean()).stdout.split()
-    (left,) = machines() - before
     tool.kill()
     tool.wait()
     dry("--", "true", cwd=tmp_path)
-    assert left in machines()  # the child uses it
+    assert machine_of(tmp_path).exists()  # the child uses it
     for pid in children:
         end = os.pidfd_open(int(pid))
         os.kill(int(pid), signal.SIGKILL)
@@ -168,7 +169,7 @@ def test_what_a_run_left_that_was_killed_itself_goes_with_the_next(tmp_path, fam
         os.close(end)
     tool.stdin.close()
     dry("--", "true", cwd=tmp_path)
-    assert left not in machines()
+    assert not machine_of(tmp_path).exists()
 
 
 def test_fit_counts_what_all_processes_of_a_run_have_and_not_other_runs(tmp_path):
