@@ -78,21 +78,21 @@ static int add_settings(struct whatif *whatif, const char *path, const struct ch
 	return STATUS_YES;
 }
 
-/* Settings are independent of each other: every processor takes the next one. */
+/* Settings are independent of each other: every processor takes the next one. The last of the usual ones, which empty
+ * the cache in every step, take longest and so come first. */
 struct shared_work {
-	int (*part)(struct whatif *, size_t setting, uint64_t memory_bytes);
 	struct whatif *whatif;
 	uint64_t memory_bytes;
-	size_t next, done_count;
+	size_t taken_count, done_count;
 	int error;
 	struct progress *progress; /* of the main thread */
 };
 
 static void do_work(struct shared_work *work, bool shows_progress)
 {
-	size_t count = work->whatif->setting_count, at;
-	while ((at = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < count) {
-		int error = work->part(work->whatif, at, work->memory_bytes);
+	size_t count = work->whatif->setting_count, taken;
+	while ((taken = __atomic_fetch_add(&work->taken_count, 1, __ATOMIC_RELAXED)) < count) {
+		int error = whatif_try(work->whatif, count - 1 - taken, work->memory_bytes);
 		size_t done = __atomic_add_fetch(&work->done_count, 1, __ATOMIC_RELAXED);
 		if (error)
 			__atomic_store_n(&work->error, error, __ATOMIC_RELAXED);
@@ -124,16 +124,12 @@ static int share(struct shared_work work)
 static int replay_all(struct whatif *whatif, const char *path, const struct choice *choice)
 {
 	struct progress progress;
-	struct shared_work work = {.part = whatif_replay,
-				   .whatif = whatif,
+	struct shared_work work = {.whatif = whatif,
 				   .memory_bytes = choice->memory_bytes,
 				   .progress = &progress};
 	progress_start(&progress, path);
-	int error = share(work);
 	whatif_find_twins(whatif);
-	work.part = whatif_search;
-	if (!error)
-		error = share(work);
+	int error = share(work);
 	progress_end(&progress);
 	whatif_rank(whatif);
 	if (error)

@@ -176,7 +176,7 @@ void allocator_merge(struct allocator *allocator, struct pool *pool, struct piec
 
 /* Among expandable pieces one that borders on unmapped space counts as large as it can grow, and so
  * is taken last. */
-static struct piece *least_reaching(const struct free_list *list, struct piece *piece)
+static struct piece *least_reaching(struct free_list *list, struct piece *piece)
 {
 	struct piece *next = free_list_after(list, piece);
 	while (next && expandable_reach(next) < expandable_reach(piece)) {
@@ -186,22 +186,34 @@ static struct piece *least_reaching(const struct free_list *list, struct piece *
 	return piece;
 }
 
-static struct piece *find_free(struct allocator *allocator, struct pool *pool, uint64_t bytes)
+static struct piece *choose_free(const struct allocator *allocator, struct pool *pool,
+				 uint64_t bytes)
 {
 	const struct allocator_conf *conf = &allocator->conf;
-	struct free_list *list = &pool->free;
-	struct piece *piece = free_list_find(list, bytes);
-	if (release_can_collect(allocator))
-		pool->searches++;
+	struct piece *piece = free_list_find(&pool->free, bytes);
 	if (!piece)
 		return NULL;
 	if (piece->segment->page_bytes)
-		piece = least_reaching(list, piece);
+		piece = least_reaching(&pool->free, piece);
 	bool is_oversize = bytes >= conf->max_split_bytes;
-	if (is_oversize ? piece->bytes - bytes >= conf->max_non_split_rounding_bytes
-			: piece->bytes >= conf->max_split_bytes)
-		return NULL;
-	free_list_remove(list, piece);
+	bool is_refused = is_oversize
+				  ? piece->bytes - bytes >= conf->max_non_split_rounding_bytes
+				  : piece->bytes >= conf->max_split_bytes;
+	return is_refused ? NULL : piece;
+}
+
+static void count_search(const struct allocator *allocator, struct pool *pool)
+{
+	if (release_can_collect(allocator))
+		pool->searches++;
+}
+
+static struct piece *find_free(struct allocator *allocator, struct pool *pool, uint64_t bytes)
+{
+	struct piece *piece = choose_free(allocator, pool, bytes);
+	count_search(allocator, pool);
+	if (piece)
+		free_list_remove(&pool->free, piece);
 	return piece;
 }
 
@@ -234,6 +246,12 @@ static bool is_worth_splitting(const struct allocator *allocator, const struct p
 	return bytes < allocator->conf.max_split_bytes && rest > ALLOCATOR_SMALL_BYTES;
 }
 
+static void note_allocated(struct allocator_counters *counters, uint64_t bytes)
+{
+	if (bytes > counters->peak_allocated_bytes)
+		counters->peak_allocated_bytes = bytes;
+}
+
 static void hand_out(struct allocator *allocator, struct pool *pool, struct piece *piece,
 		     uint64_t bytes)
 {
@@ -246,20 +264,42 @@ static void hand_out(struct allocator *allocator, struct pool *pool, struct piec
 	}
 	piece->is_live = true;
 	counters->allocated_bytes += piece->bytes;
-	if (counters->allocated_bytes > counters->peak_allocated_bytes)
-		counters->peak_allocated_bytes = counters->allocated_bytes;
+	note_allocated(counters, counters->allocated_bytes);
+}
+
+static struct pool *pool_of(struct allocator *allocator, unsigned class_index, uint64_t bytes)
+{
+	return &allocator->pools[class_index * 2 + (bytes <= ALLOCATOR_SMALL_BYTES)];
 }
 
 struct piece *allocator_alloc(struct allocator *allocator, unsigned class_index,
 			      uint64_t asked_bytes)
 {
 	uint64_t bytes = allocator_round(&allocator->conf, asked_bytes);
-	struct pool *pool =
-		&allocator->pools[class_index * 2 + (bytes <= ALLOCATOR_SMALL_BYTES)];
+	struct pool *pool = pool_of(allocator, class_index, bytes);
 	struct piece *piece = look_everywhere(allocator, pool, bytes);
 	if (piece)
 		hand_out(allocator, pool, piece, bytes);
 	return piece;
+}
+
+/* The free piece would be cut, handed out, and joined again with what was cut off: its place in the list and
+ * its neighbours stay as they were. */
+bool allocator_alloc_briefly(struct allocator *allocator, unsigned class_index,
+			     uint64_t asked_bytes)
+{
+	struct allocator_counters *counters = &allocator->counters;
+	uint64_t bytes = allocator_round(&allocator->conf, asked_bytes);
+	struct pool *pool = pool_of(allocator, class_index, bytes);
+	struct piece *piece = choose_free(allocator, pool, bytes);
+	if (!piece)
+		return false;
+	if (!is_worth_splitting(allocator, pool, bytes, piece->bytes - bytes))
+		bytes = piece->bytes;
+	note_allocated(counters, counters->allocated_bytes + bytes);
+	count_search(allocator, pool);
+	piece->freed_at = pool->searches;
+	return true;
 }
 
 struct piece *allocator_alloc_unlimited(struct allocator *allocator, unsigned class_index,

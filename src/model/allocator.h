@@ -42,6 +42,8 @@ struct piece *allocator_alloc(struct allocator *, unsigned class_index, uint64_t
 struct piece *allocator_alloc_unlimited(struct allocator *, unsigned class_index,
 					uint64_t asked_bytes);
 void allocator_free(struct allocator *, struct piece *);
+/* A request that is freed before anything else happens. false: nothing cached fits, and nothing was done. */
+bool allocator_alloc_briefly(struct allocator *, unsigned class_index, uint64_t asked_bytes);
 /* empty_cache(); with `classes` only of those that it names. */
 void allocator_release_cached(struct allocator *, const bool *classes);
 /* From now on; what is cached stays. */

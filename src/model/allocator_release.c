@@ -108,7 +108,7 @@ static double age_of(const struct pool *pool, const struct piece *piece)
 static void count_collectable(struct allocator *allocator, struct collection *collection)
 {
 	for (unsigned i = 0; i < allocator->pool_count; i++) {
-		const struct pool *pool = &allocator->pools[i];
+		struct pool *pool = &allocator->pools[i];
 		const struct piece *piece = pool->is_small ? NULL : free_list_find(&pool->free, 0);
 		for (; piece; piece = free_list_after(&pool->free, piece)) {
 			if (piece_is_split(piece))

@@ -117,6 +117,17 @@ static void mark_captures(struct classes *classes)
 		classes->is_private[i] |= classes->streams[i] >> 63;
 }
 
+/* Holds to the first guess, and looks for a better one. */
+static void improve(struct search *search)
+{
+	search->least = try_classes(search, search->best, SIZE_MAX);
+	move_segments(search);
+	for (unsigned from = search->classes->count; from-- > 1;)
+		merge_class(search, from);
+	memset(search->classes->is_private, 0, sizeof search->classes->is_private);
+	try_classes(search, search->best, SIZE_MAX);
+}
+
 static int search_classes(struct search *search)
 {
 	memset(search->best, 0xff, search->sequence->region_count * sizeof *search->best);
@@ -124,12 +135,8 @@ static int search_classes(struct search *search)
 	search->pass.contradictions_max = SIZE_MAX;
 	search->failed = layout_rebuild(search->sequence, search->conf, search->classes,
 					&search->pass) != 0;
-	search->least = try_classes(search, search->best, SIZE_MAX);
-	move_segments(search);
-	for (unsigned from = search->classes->count; from-- > 1;)
-		merge_class(search, from);
-	memset(search->classes->is_private, 0, sizeof search->classes->is_private);
-	try_classes(search, search->best, SIZE_MAX);
+	if (search->classes->count > 1) /* a contradiction makes a second one: a single one explains all */
+		improve(search);
 	mark_captures(search->classes);
 	return search->failed ? -ENOMEM : 0;
 }

@@ -10,9 +10,11 @@
 #define FIRST_CAPACITY 8
 
 struct free_entry {
-	uint64_t bytes, rank;
+	uint64_t rank, bytes;
 	struct piece *piece;
 };
+
+__extension__ typedef unsigned __int128 sort_key;
 
 struct free_bucket {
 	struct free_entry *entries;
@@ -34,17 +36,23 @@ static unsigned bucket_of(uint64_t bytes)
 	return bucket < BUCKET_COUNT ? bucket : BUCKET_COUNT - 1;
 }
 
-/* The first entry of the bucket that is at least this. Without branches: they would be random. */
-static uint32_t place_in(const struct free_bucket *bucket, uint64_t bytes, uint64_t rank)
+static sort_key key_of(uint64_t bytes, uint64_t rank)
 {
+	return (sort_key)bytes << 64 | rank;
+}
+
+/* The first entry of the bucket that is at least this. Without branches, which would be random: compilers
+ * make one of a comparison of two parts, or of a choice between two addresses. */
+static inline uint32_t place_in(const struct free_bucket *bucket, uint64_t bytes, uint64_t rank)
+{
+	const sort_key key = key_of(bytes, rank);
 	const struct free_entry *from = bucket->entries;
 	uint32_t count = bucket->count;
 	while (count) {
-		const struct free_entry *middle = from + count / 2;
-		bool is_less = (middle->bytes < bytes) |
-			       ((middle->bytes == bytes) & (middle->rank < rank));
-		from = is_less ? middle + 1 : from;
-		count = is_less ? count - count / 2 - 1 : count / 2;
+		uint32_t half = (count + 1) / 2;
+		const struct free_entry *middle = from + half - 1;
+		from += half & -(uint32_t)(key_of(middle->bytes, middle->rank) < key);
+		count -= half;
 	}
 	return (uint32_t)(from - bucket->entries);
 }
@@ -75,46 +83,70 @@ bool free_list_add(struct free_list *list, struct arena *arena, struct piece *pi
 	struct free_bucket *bucket = &list->buckets[index];
 	uint32_t at = place_in(bucket, piece->bytes, rank);
 	struct free_entry *place = &bucket->entries[at];
-	memmove(place + 1, place, (bucket->count++ - at) * sizeof *place);
-	*place = (struct free_entry){piece->bytes, rank, piece};
+	if (at < bucket->count) /* most are the only one of their bucket, or the last */
+		memmove(place + 1, place, (bucket->count - at) * sizeof *place);
+	bucket->count++;
+	*place = (struct free_entry){rank, piece->bytes, piece};
 	list->filled[index / 64] |= 1ull << index % 64;
 	list->count++;
 	return true;
 }
 
-void free_list_remove(struct free_list *list, struct piece *piece)
+static void remove_at(struct free_list *list, unsigned index, uint32_t at)
 {
-	unsigned index = bucket_of(piece->bytes);
-	if (!list->buckets)
-		return;
 	struct free_bucket *bucket = &list->buckets[index];
-	uint32_t at = place_in(bucket, piece->bytes, free_list_rank(list, piece));
 	struct free_entry *place = &bucket->entries[at];
-	if (at == bucket->count || place->piece != piece)
-		return;
-	memmove(place, place + 1, (--bucket->count - at) * sizeof *place);
+	if (at < --bucket->count)
+		memmove(place, place + 1, (bucket->count - at) * sizeof *place);
 	if (!bucket->count)
 		list->filled[index / 64] &= ~(1ull << index % 64);
 	list->count--;
 }
 
+static bool is_at(const struct free_list *list, const struct piece *piece, unsigned index,
+		  uint32_t at)
+{
+	const struct free_bucket *bucket = &list->buckets[index];
+	return at < bucket->count && bucket->entries[at].piece == piece;
+}
+
+void free_list_remove(struct free_list *list, struct piece *piece)
+{
+	unsigned index = list->found_index;
+	uint32_t at = list->found_at;
+	if (!list->buckets)
+		return;
+	if (!is_at(list, piece, index, at)) {
+		index = bucket_of(piece->bytes);
+		at = place_in(&list->buckets[index], piece->bytes, free_list_rank(list, piece));
+		if (!is_at(list, piece, index, at))
+			return;
+	}
+	remove_at(list, index, at);
+}
+
+static struct piece *found(struct free_list *list, unsigned index, uint32_t at)
+{
+	list->found_index = index;
+	list->found_at = at;
+	return list->buckets[index].entries[at].piece;
+}
+
 /* The first entry at or after a place of a bucket, or of those behind it. */
-static struct piece *entry_from(const struct free_list *list, unsigned index, uint32_t at)
+static struct piece *entry_from(struct free_list *list, unsigned index, uint32_t at)
 {
 	if (at < list->buckets[index].count)
-		return list->buckets[index].entries[at].piece;
+		return found(list, index, at);
 	index++;
 	for (unsigned word = index / 64; word < 4; word++, index = word * 64) {
 		uint64_t filled = list->filled[word] >> index % 64;
 		if (filled)
-			return list->buckets[index + (unsigned)__builtin_ctzll(filled)]
-				.entries[0]
-				.piece;
+			return found(list, index + (unsigned)__builtin_ctzll(filled), 0);
 	}
 	return NULL;
 }
 
-static struct piece *find(const struct free_list *list, uint64_t bytes, uint64_t rank)
+static struct piece *find(struct free_list *list, uint64_t bytes, uint64_t rank)
 {
 	if (!list->count)
 		return NULL;
@@ -122,12 +154,12 @@ static struct piece *find(const struct free_list *list, uint64_t bytes, uint64_t
 	return entry_from(list, index, place_in(&list->buckets[index], bytes, rank));
 }
 
-struct piece *free_list_find(const struct free_list *list, uint64_t bytes)
+struct piece *free_list_find(struct free_list *list, uint64_t bytes)
 {
 	return find(list, bytes, 0);
 }
 
-struct piece *free_list_after(const struct free_list *list, const struct piece *piece)
+struct piece *free_list_after(struct free_list *list, const struct piece *piece)
 {
 	return find(list, piece->bytes, free_list_rank(list, piece) + 1);
 }

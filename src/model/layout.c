@@ -54,7 +54,7 @@ static void settle(struct layout *layout, struct piece *piece)
 static bool has_better_hole(struct layout *layout, unsigned class_index, bool is_small,
 			    uint64_t bytes, uint64_t hole_bytes, uint64_t rank)
 {
-	const struct free_list *list = list_of(layout, class_index, is_small);
+	struct free_list *list = list_of(layout, class_index, is_small);
 	const struct piece *best = free_list_find(list, bytes);
 	if (!best)
 		return false;

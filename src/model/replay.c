@@ -80,9 +80,15 @@ static void change_settings(struct replay *replay, const struct act *act)
 	allocator_change_conf(replay->allocator, &replay->conf);
 }
 
-static void perform(struct replay *replay, const struct act *act)
+/* How many acts it was. */
+static size_t perform(struct replay *replay, const struct act *act)
 {
 	switch (act->kind) {
+	case ACT_BRIEF:
+		if (allocator_alloc_briefly(replay->allocator, act->class_index, act->bytes))
+			return 2;
+		alloc_block(replay, act);
+		break;
 	case ACT_ALLOC:
 		alloc_block(replay, act);
 		break;
@@ -114,6 +120,7 @@ static void perform(struct replay *replay, const struct act *act)
 	default:
 		break;
 	}
+	return 1;
 }
 
 int replay_run(const struct script *script, const struct replay_choice *choice,
@@ -130,8 +137,8 @@ int replay_run(const struct script *script, const struct replay_choice *choice,
 		replay.allocator = allocator_create(&choice->conf, &choice->limits,
 						    script->classes->count,
 						    script->classes->is_private);
-	for (size_t i = 0; replay.allocator && i < script->act_count && !replay.is_over; i++)
-		perform(&replay, &script->acts[i]);
+	for (size_t i = 0; replay.allocator && i < script->act_count && !replay.is_over;)
+		i += perform(&replay, &script->acts[i]);
 	bool failed = !replay.allocator || allocator_failed(replay.allocator);
 	if (replay.allocator) {
 		result->counters = *allocator_counters(replay.allocator);

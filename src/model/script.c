@@ -48,7 +48,10 @@ static void alloc_block(struct compiler *compiler, const struct op *op)
 static void free_block(struct compiler *compiler, const struct op *op)
 {
 	uint32_t slot = compiler->slots[op->index];
-	add_act(compiler, ACT_FREE, op)->slot = slot;
+	struct act *act = add_act(compiler, ACT_FREE, op);
+	act->slot = slot;
+	if (act > compiler->script->acts && act[-1].kind == ACT_ALLOC && act[-1].slot == slot)
+		act[-1].kind = ACT_BRIEF;
 	compiler->free_slots[compiler->free_count++] = slot;
 }
 

@@ -7,6 +7,7 @@
 
 enum act_kind {
 	ACT_ALLOC,   /* bytes asked; slot: where the block is kept until it is freed */
+	ACT_BRIEF,   /* the same, and the next act is the ACT_FREE of it */
 	ACT_FREE,    /* slot */
 	ACT_TRY,     /* the recorded run gave up on these bytes */
 	ACT_TAKE,    /* others took bytes from the driver */

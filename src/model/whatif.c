@@ -195,15 +195,6 @@ static struct replay_choice choice_of(const struct whatif *whatif,
 				      .empties_each_step = setting->empties_each_step};
 }
 
-int whatif_replay(struct whatif *whatif, size_t index, uint64_t memory_bytes)
-{
-	struct whatif_setting *setting = &whatif->settings[index];
-	struct replay_choice choice = choice_of(whatif, setting);
-	choice.limits.fraction_only_collects = true;
-	(void)memory_bytes;
-	return replay_run(whatif->script, &choice, &setting->result);
-}
-
 static struct replay_choice effect_of(const struct whatif *whatif,
 				      const struct whatif_setting *setting)
 {
@@ -229,14 +220,36 @@ void whatif_find_twins(struct whatif *whatif)
 	}
 }
 
-int whatif_search(struct whatif *whatif, size_t index, uint64_t memory_bytes)
+/* The identity was replayed as this setting would be: in memory without end, and with no limit. */
+static bool is_identity(const struct whatif *whatif, const struct whatif_setting *setting,
+			const struct replay_choice *choice)
+{
+	const struct sequence_counts *counts = &whatif->sequence->counts;
+	return setting->is_recorded && !counts->refusals && !counts->limit_least_bytes &&
+	       !allocator_conf_has_fraction(&choice->conf) &&
+	       allocator_conf_is_same(&choice->conf, &whatif->recorded_conf);
+}
+
+static int replay_unlimited(const struct whatif *whatif, struct whatif_setting *setting,
+			    struct replay_choice choice)
+{
+	choice.limits.fraction_only_collects = true;
+	if (!is_identity(whatif, setting, &choice))
+		return replay_run(whatif->script, &choice, &setting->result);
+	setting->result = whatif->identity;
+	return 0;
+}
+
+int whatif_try(struct whatif *whatif, size_t index, uint64_t memory_bytes)
 {
 	struct whatif_setting *setting = &whatif->settings[index];
 	struct replay_choice choice = choice_of(whatif, setting);
 	if (setting->twin != index)
 		return 0;
-	int error = replay_find_need(whatif->script, &choice, whatif->other_bytes, &setting->result,
-				     &setting->need_bytes);
+	int error = replay_unlimited(whatif, setting, choice);
+	if (!error)
+		error = replay_find_need(whatif->script, &choice, whatif->other_bytes,
+					 &setting->result, &setting->need_bytes);
 	if (error || !memory_bytes)
 		return error;
 	choice.stops_at_oom = true;

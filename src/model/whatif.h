@@ -54,12 +54,11 @@ void whatif_end(struct whatif *);
 int whatif_add(struct whatif *, const char *conf, bool empties_each_step, struct text *reason);
 void whatif_add_useful(struct whatif *); /* those worth trying, first the recorded one */
 
-/* Three parts. The first and the third, a call a setting, can be done by several threads: every setting is replayed
- * without limit, a fraction being one too; those with the same effect are found; of the others the need is searched for, and
- * what happens in a device of `memory_bytes` (0: not asked). 0 or -ENOMEM. */
-int whatif_replay(struct whatif *, size_t setting, uint64_t memory_bytes);
+/* Three parts. Settings with the same effect are found. Then, a call a setting, by several threads if wished: the first
+ * of those with one effect is replayed without limit, a fraction being one too, the need is searched for, and what
+ * happens in a device of `memory_bytes` (0: not asked). 0 or -ENOMEM. At last all have results, and an order. */
 void whatif_find_twins(struct whatif *);
-int whatif_search(struct whatif *, size_t setting, uint64_t memory_bytes);
+int whatif_try(struct whatif *, size_t setting, uint64_t memory_bytes);
 void whatif_rank(struct whatif *); /* what runs out last, then by need, then by peak reserved */
 
 /* How much the identity is off: of peak reserved, as a part of the recorded. */
