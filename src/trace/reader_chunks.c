@@ -93,12 +93,21 @@ static const unsigned char *unpack(struct chunks *chunks, const struct memtrace_
 	return got == head->raw_bytes ? chunks->raw : 0;
 }
 
-const unsigned char *chunk_load(struct trace *trace, const struct chunk_ref *chunk)
+/* Reads again what the scan has listed: all of it into `stored`, ready to be unpacked. NULL, or what is wrong. */
+static const char *read_again(struct trace *trace, const struct chunk_ref *chunk)
 {
 	struct chunk_ref again = {.offset = chunk->offset};
 	const char *reason = read_chunk(trace, &again);
-	if (!reason && again.head.checksum != chunk->head.checksum)
+	if (!reason && memcmp(&again.head, &chunk->head, sizeof again.head))
 		reason = "changed while it was read";
+	if (!reason && chunk->head.kind == MEMTRACE_CHUNK_FREE)
+		reason = "is room, which holds nothing";
+	return reason;
+}
+
+const unsigned char *chunk_load(struct trace *trace, const struct chunk_ref *chunk)
+{
+	const char *reason = read_again(trace, chunk);
 	const unsigned char *raw = reason ? 0 : unpack(&trace->chunks, &chunk->head);
 	if (!raw)
 		is_missing(trace, "chunk", chunk, reason ? reason : "cannot be unpacked");
@@ -183,12 +192,11 @@ static void take_in_order(struct trace *trace)
 	sort(&chunks->definitions);
 	for (size_t i = 0; i < chunks->definitions.count; i++) {
 		const struct chunk_ref *chunk = &chunks->definitions.list[i];
-		struct chunk_ref again = {.offset = chunk->offset};
-		const char *reason = read_chunk(trace, &again);
-		if (!reason && again.head.checksum == chunk->head.checksum)
-			take_definitions(trace, chunk);
+		const char *reason = read_again(trace, chunk);
+		if (reason)
+			is_missing(trace, "definitions", chunk, reason);
 		else
-			is_missing(trace, "definitions", chunk, reason ? reason : "changed while they were read");
+			take_definitions(trace, chunk);
 	}
 	chunks->definitions.count = 0;
 	if (!trace->header.bound_bytes)

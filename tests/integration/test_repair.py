@@ -15,7 +15,7 @@ import traced
 pytestmark = pytest.mark.usefixtures("library", "tool")
 
 CHUNK = struct.Struct("<IHHIIQQQIIQ")
-DEFINITIONS, EVENTS = 1, 2
+DEFINITIONS, EVENTS, FREE = 1, 2, 4
 CALLS = 100_000  # of each of two threads, for several chunks
 
 
@@ -129,6 +129,33 @@ def test_only_what_is_damaged_is_lost(tmp_path, whole, way, which):
     new = tmp_path / "torn.repaired.mtrace"
     status = 3 if said["trace"]["lost"] else 0  # the answer is not certain
     support.memtrace("peak", "--limit", "80GiB", new, status=status)
+
+
+def checksum(start, data):
+    """memtrace_checksum, as trace.h describes it."""
+    for (word,) in struct.iter_unpack("<Q", data):
+        start = (start ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        start ^= start >> 32
+    return start
+
+
+@pytest.mark.parametrize("stored_bytes", [None, 0xFFFFFFF0])
+def test_room_in_a_trace_that_gives_nothing_up_is_damage(tmp_path, stored_bytes):
+    trace = traced.run(tmp_path, "threads", 2, CALLS, MEMTRACE_MAX_TRACE="0").trace
+    before = support.report(trace)["trace"]
+    assert not before["bound_bytes"]
+    _, offset, _, count = damaged_chunk(trace, "middle")
+    with trace.open("r+b") as file:
+        file.seek(offset)
+        head = list(CHUNK.unpack(file.read(CHUNK.size)))
+        head[1], head[3], head[-1] = FREE, 4096, 0
+        head[4] = stored_bytes or head[4]
+        head[-1] = checksum(CHUNK.size, CHUNK.pack(*head))
+        file.seek(offset)
+        file.write(CHUNK.pack(*head))
+    result, said = check(trace, "--repair")
+    assert (result.returncode, said["whole"]) == (0, True), result.stderr
+    assert said["trace"]["events"] == before["events"] - count
 
 
 @pytest.mark.parametrize("is_there", [True, False])
