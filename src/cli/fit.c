@@ -17,6 +17,8 @@ enum {
 	OPTION_MEMORY,
 	OPTION_DEVICES,
 	OPTION_STEPS,
+	OPTION_LATE,
+	OPTION_VALUES,
 	OPTION_JOBS,
 	OPTION_JSON
 };
@@ -27,6 +29,8 @@ static const struct option_row options[] = {
 	[OPTION_MEMORY] = {"memory", "SIZE", "of each card (22GiB), whatever it has"},
 	[OPTION_DEVICES] = {"devices", "N", "so many of each card"},
 	[OPTION_STEPS] = {"steps", "N", "end a run after N steps of the optimizer (3 are enough if all have one shape)"},
+	[OPTION_LATE] = {"late", NULL, "work ends only when the program waits for it"},
+	[OPTION_VALUES] = {"values", NULL, "PyTorch's small whole numbers are computed, on the CPU"},
 	[OPTION_JOBS] = {"jobs", "N", "runs at a time; else as many as processors and memory allow"},
 	[OPTION_JSON] = {"json", NULL, "one JSON object"},
 	{0},
@@ -62,6 +66,8 @@ static bool read_all(struct fit *fit, const struct arguments *arguments)
 		if (!fit_read_variable(fit, arguments->repeated[i]))
 			return false;
 	fit->words = arguments->operands;
+	fit->is_late = arguments->options[OPTION_LATE];
+	fit->has_values = arguments->options[OPTION_VALUES];
 	return fit_check_words(fit) &&
 	       fit_read_cards(fit, arguments->options[OPTION_CARD], memory_bytes, device_count);
 }
@@ -82,7 +88,7 @@ static int search(struct fit *fit, const struct arguments *arguments)
 	struct text out;
 	if (!read_all(fit, arguments))
 		return STATUS_USAGE;
-	if (run_preload() || !simulate_preload(false, fit->cards[0]->simulation.device_count > 1))
+	if (run_preload() || !simulate_preload(fit->has_values, fit->cards[0]->simulation.device_count > 1))
 		return STATUS_CANNOT_RUN;
 	int status = fit_run_all(fit);
 	if (status)
@@ -104,6 +110,7 @@ static int run(const struct arguments *arguments)
 	int status = search(&fit, arguments);
 	for (size_t i = 0; i < fit.card_count; i++)
 		free(fit.cards[i]);
+	readbacks_release(&fit.readbacks);
 	return status;
 }
 

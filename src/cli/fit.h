@@ -3,6 +3,7 @@
 #define MT_CLI_FIT_H
 
 #include "cli/fit_search.h"
+#include "cli/readbacks.h"
 #include "cli/simulate.h"
 #include "cli/verb.h"
 
@@ -30,6 +31,8 @@ struct fit {
 	size_t card_count;
 	char *const *words;
 	uint64_t steps, jobs; /* jobs 0: as many as processors and memory allow */
+	bool has_values, is_late;   /* as in struct simulation */
+	struct readbacks readbacks; /* of one run, the first that used a GPU or the one that gave no answer */
 	unsigned run_count;
 	double seconds;
 };
@@ -53,7 +56,7 @@ void fit_free_words(char **words);
 int fit_run_all(struct fit *);
 
 /* fit_print.c */
-void fit_print(struct text *, const struct fit *);
+void fit_print(struct text *, struct fit *); /* it sorts what was read back */
 void fit_print_json(struct text *, const struct fit *);
 
 #endif

@@ -74,7 +74,7 @@ static void add_end(struct text *out, const struct fit_card *card, const struct 
 		break;
 	case FIT_NEVER_FAILS:
 		add_answer(out, card, search, variable);
-		text_printf(out, "  This is the end of the range: more may fit.\n");
+		text_printf(out, "  This is the end of the range: more may fit (a larger HIGH in --vary tells).\n");
 		break;
 	case FIT_GAVE_UP:
 		add_answer(out, card, search, variable);
@@ -82,12 +82,13 @@ static void add_end(struct text *out, const struct fit_card *card, const struct 
 			    search->try_count);
 		break;
 	case FIT_ALWAYS_FAILS:
-		text_printf(out, "  not even %s = %llu fits\n", variable->name, low);
+		text_printf(out, "  not even %s = %llu fits; what fills it: memtrace run --simulate %s -- PROGRAM ...\n",
+			    variable->name, low, card->simulation.card.name);
 		break;
 	case FIT_IGNORED:
 		text_printf(out,
 			    "  no answer: the program allocates the same whatever %s is, so {%s} does not "
-			    "reach its model\n",
+			    "reach its model;\n  does its command line take it, and is there data for so many?\n",
 			    variable->name, variable->name);
 		break;
 	default:
@@ -128,6 +129,8 @@ static void add_tries(struct text *out, const struct fit_card *card,
 	text_printf(out, "    %10s  without end     on the card, MiB\n", variable->name);
 	for (size_t i = 0; i < search->try_count; i++) {
 		const struct fit_try *try = &search->tries[i];
+		if (!try->endless.verdict && !try->real.verdict)
+			continue;
 		text_printf(out, "    %10llu ", (unsigned long long)fit_value(variable, try->index));
 		add_outcome(out, card, &try->endless, true);
 		text_add(out, " ");
@@ -156,7 +159,7 @@ static void add_card(struct text *out, const struct fit *fit, const struct fit_c
 	text_add_char(out, '\n');
 }
 
-void fit_print(struct text *out, const struct fit *fit)
+void fit_print(struct text *out, struct fit *fit)
 {
 	for (size_t i = 0; i < fit->card_count; i++)
 		add_card(out, fit, fit->cards[i]);
@@ -164,6 +167,7 @@ void fit_print(struct text *out, const struct fit *fit)
 	text_add_decimal(out, fit->seconds, 1);
 	text_add(out, " s. Marginal: within 5 % of the card's memory, where the context, cuDNN's workspaces\n"
 		      "and buffers of NCCL, which are assumed, may decide. Memory of other processes comes on top.\n");
+	readbacks_print(out, &fit->readbacks, fit->has_values);
 }
 
 /* ---------- JSON ---------- */
@@ -214,6 +218,19 @@ static void add_json_search(struct json *json, const struct fit_card *card,
 	json_close(json, '}');
 }
 
+static void add_json_readbacks(struct json *json, const struct readbacks *readbacks)
+{
+	json_unsigned(json, "readbacks", readbacks->count);
+	json_open(json, "readback_lines", '[');
+	for (unsigned i = 0; i < readbacks->row_count; i++) {
+		json_open(json, NULL, '{');
+		json_string(json, "line", readbacks->rows[i].line);
+		json_unsigned(json, "count", readbacks->rows[i].count);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 void fit_print_json(struct text *out, const struct fit *fit)
 {
 	struct json json = {.out = out};
@@ -239,6 +256,7 @@ void fit_print_json(struct text *out, const struct fit *fit)
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');
+	add_json_readbacks(&json, &fit->readbacks);
 	json_close(&json, '}');
 	text_add_char(out, '\n');
 }

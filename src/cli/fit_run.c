@@ -50,7 +50,8 @@ static void redirect(const char *folder)
 	dup2(log, STDERR_FILENO);
 }
 
-/* Runs between fork and exec: no return. Steps are told from stacks; else none are needed. */
+/* Runs between fork and exec: no return. Steps are told from stacks, and the
+ * lines that read values back. */
 static void become(const struct fit_order *order, const char *folder, const struct machine *machine)
 {
 	setpgid(0, 0);
@@ -59,7 +60,7 @@ static void become(const struct fit_order *order, const char *folder, const stru
 	set_path("MEMTRACE_OUTPUT", folder, "run-%p");
 	setenv("MEMTRACE_SUMMARY", "file", 1);
 	setenv("MEMTRACE", "on", 1);
-	setenv("MEMTRACE_STACKS", order->steps ? "python,native" : "off", 1);
+	setenv("MEMTRACE_STACKS", "python,native", 1);
 	if (simulate_set_card(&order->simulation, machine))
 		execvp(order->words[0], order->words);
 	fprintf(stderr, "%s: %s\n", order->words[0], strerror(errno));
@@ -102,6 +103,7 @@ int fit_run_start(struct fit_running *run, const struct fit_order *order, const 
 
 struct account {
 	uint64_t ooms, retries, work_bytes, peak_bytes, steps, traces;
+	uint64_t context_bytes; /* where a trace does not tell it */
 };
 
 /* Of a program without PyTorch nobody counts retries: a failed request that it survived is one. */
@@ -133,8 +135,9 @@ static void add_device(struct account *account, const struct model_device *devic
 		account->peak_bytes = peak;
 }
 
-static void add_trace(struct account *account, const char *path, uint64_t context_bytes)
+static void add_trace(void *to, const char *path)
 {
+	struct account *account = to;
 	struct loaded loaded;
 	struct model_step_totals totals = {0};
 	const struct model_device *device;
@@ -142,7 +145,7 @@ static void add_trace(struct account *account, const char *path, uint64_t contex
 	if (load_trace(&loaded, path))
 		return;
 	for (unsigned i = 0; (device = model_device(loaded.model, i)); i++) {
-		add_device(account, device, context_bytes);
+		add_device(account, device, account->context_bytes);
 		has_blocks |= device->has_blocks;
 	}
 	if (!has_blocks)
@@ -173,21 +176,38 @@ static bool is_begun(const char *path)
 	return !stat(path, &file) && file.st_size;
 }
 
-static void read_account(struct account *account, const struct fit_running *run)
+/* Of each trace of the run that has begun. */
+static void each_trace(const struct fit_running *run, void (*visit)(void *to, const char *path), void *to)
 {
 	char path[2 * PATH_MAX];
 	const struct dirent *entry;
 	DIR *stream = opendir(run->folder);
-	*account = (struct account){0};
 	while (stream && (entry = readdir(stream))) {
 		if (!strstr(entry->d_name, ".mtrace"))
 			continue;
 		snprintf(path, sizeof path, "%s/%s", run->folder, entry->d_name);
 		if (is_begun(path))
-			add_trace(account, path, run->context_bytes);
+			visit(to, path);
 	}
 	if (stream)
 		closedir(stream);
+}
+
+static void read_account(struct account *account, const struct fit_running *run)
+{
+	*account = (struct account){.context_bytes = run->context_bytes};
+	each_trace(run, add_trace, account);
+}
+
+static void add_readbacks(void *to, const char *path)
+{
+	readbacks_add(to, path);
+}
+
+void fit_run_readbacks(const struct fit_running *run, struct readbacks *readbacks)
+{
+	readbacks_release(readbacks);
+	each_trace(run, add_readbacks, readbacks);
 }
 
 /* ---------- its end ---------- */

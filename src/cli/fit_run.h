@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cli/fit_search.h"
+#include "cli/readbacks.h"
 #include "cli/simulate.h"
 
 #define FIT_ENDLESS_BYTES ((uint64_t)8 << 40) /* the card without an end */
@@ -37,6 +38,8 @@ enum fit_progress {
 int fit_run_start(struct fit_running *, const struct fit_order *, const char *parent,
 		  unsigned number);
 enum fit_progress fit_run_look(struct fit_running *, struct fit_outcome *, struct text *why);
+/* What it read back from its GPU; before its folder is removed. */
+void fit_run_readbacks(const struct fit_running *, struct readbacks *);
 void fit_run_kill(struct fit_running *);
 void fit_run_remove(struct fit_running *); /* its folder */
 

@@ -108,6 +108,7 @@ static void tell_broken(struct runs *runs, const struct job *job, struct text *w
 	add_values(&what, runs->fit, job);
 	tell("the program gives no answer with%s on %s:", text_string(&what),
 	     job->card->simulation.card.name);
+	readbacks_print(why, &runs->fit->readbacks, runs->fit->has_values);
 	output_words(why);
 	simulate_explain_silence(runs->fit->words);
 	runs->is_broken = true;
@@ -144,6 +145,7 @@ static void start(struct runs *runs, struct fit_card *card, struct fit_wish wish
 {
 	struct job *job = free_job(runs);
 	struct fit_order order = {.simulation = card->simulation, .steps = runs->fit->steps};
+	order.simulation.is_late = runs->fit->is_late;
 	char **words = fit_put_values(runs->fit, card, wish.index);
 	*job = (struct job){.card = card, .variable = card->at, .wish = wish};
 	order.words = words;
@@ -206,6 +208,8 @@ static bool look_at_all(struct runs *runs)
 			continue;
 		text_init(&why);
 		enum fit_progress progress = fit_run_look(&job->running, &outcome, &why);
+		if (progress == FIT_BROKEN || (progress == FIT_ENDED && !runs->fit->readbacks.count))
+			fit_run_readbacks(&job->running, &runs->fit->readbacks);
 		if (progress == FIT_ENDED)
 			finish(runs, job, &outcome);
 		else if (progress == FIT_BROKEN)

@@ -33,7 +33,10 @@ static void add_event(struct readbacks *readbacks, const struct defs *defs, cons
 	struct text line;
 	struct where where = where_find(defs, event->stack, event->thread);
 	text_init(&line);
-	where_add(&line, defs, &where, output_is_ascii());
+	if (where.line || where.module || where.native.frame || where.is_autograd)
+		where_add(&line, defs, &where, output_is_ascii());
+	else
+		text_add(&line, "no line of Python"); /* these stacks have no native frames */
 	struct readback *row = row_of(readbacks, text_string(&line));
 	readbacks->count++;
 	if (row)
@@ -104,4 +107,5 @@ void readbacks_release(struct readbacks *readbacks)
 {
 	for (unsigned i = 0; i < readbacks->row_count; i++)
 		free(readbacks->rows[i].line);
+	*readbacks = (struct readbacks){.count = 0};
 }

@@ -22,6 +22,6 @@ struct readbacks {
 void readbacks_add(struct readbacks *, const char *trace_path);
 /* A paragraph with the lines that read most; nothing if there are none. `has_values`: of the simulation. */
 void readbacks_print(struct text *, struct readbacks *, bool has_values);
-void readbacks_release(struct readbacks *);
+void readbacks_release(struct readbacks *); /* then there are none */
 
 #endif

@@ -238,6 +238,7 @@ static int run(const struct arguments *arguments)
 		tell_start_failure(program, -error);
 		return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 	}
+	tell_host_memory(&machine, child.wait_status, kills_before);
 	struct readbacks readbacks = {.count = 0};
 	struct tree found = {
 		.id = tree,
@@ -250,7 +251,6 @@ static int run(const struct arguments *arguments)
 		tell_silence(arguments->operands, is_simulated, exit_status(child.wait_status));
 	else if (is_simulated)
 		tell_promise(&simulation, &machine, &readbacks);
-	tell_host_memory(&machine, child.wait_status, kills_before);
 	machine_close(&machine);
 	readbacks_release(&readbacks);
 	return exit_status(child.wait_status);

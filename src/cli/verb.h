@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define OPTIONS_MAX 8
+#define OPTIONS_MAX 12
 #define REPEATS_MAX 16
 
 /* What the tool's exit statuses mean. `run` passes on the status of the program that it ran. */

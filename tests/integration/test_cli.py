@@ -445,7 +445,8 @@ def test_run_prints_what_a_killed_program_could_not(runner, tmp_path):
     command = script(tmp_path, 'leave("a.mtrace", "running"); os.kill(os.getpid(), signal.SIGKILL)')
     result = call(runner, "run", *command, cwd=tmp_path)
     assert result.returncode == 137
-    assert result.stderr.startswith("memtrace: app --size=8") and "killed by SIGKILL" in result.stderr
+    assert result.stderr.startswith("memtrace: it was killed (SIGKILL) from outside: ")
+    assert "\nmemtrace: app --size=8" in result.stderr and "killed by SIGKILL" in result.stderr
     assert result.stderr.endswith("Next: memtrace report --by stack a.mtrace\n")
 
 

@@ -99,7 +99,7 @@ def test_a_range_with_a_step_and_a_second_variable(tmp_path):
     "words, status, said",
     [
         (("--vary", "B=1:8", "--", TRAINING, "linear", "{B}"), 0, "end of the range: more may fit"),
-        (("--vary", "B=100:800", "--", TRAINING, "linear", "{B}"), 1, "not even B = 100 fits"),
+        (("--vary", "B=100:800", "--", TRAINING, "linear", "{B}"), 1, "not even B = 100 fits; what fills it: memtrace run"),
         (("--vary", "B=1:64", "--", TRAINING, "deaf", "{B}"), 1, r"\{B\} does not reach its model"),
     ],
 )
@@ -126,6 +126,35 @@ def test_a_range_without_a_border_is_said(tmp_path, words, status, said):
 def test_what_cannot_be_searched_is_refused(tmp_path, words, status, said):
     result = fit(*words, cwd=tmp_path, status=status)
     assert result.stdout == "" and re.search(said, result.stderr), result.stderr
+
+
+def test_lines_that_read_values_back_are_told_with_the_answer(tmp_path):
+    words = ("--card", "t4", "--vary", "B=1:2")
+    result = fit(*words, "--", TRAINING, "reading", "{B}", cwd=tmp_path)
+    told = result.stdout.partition("  read back ")[2]
+    assert "--values computes small whole numbers" in told and re.search(r"^ +no line of Python +3 times$", told, re.M), told
+    as_json = json.loads(fit(*words, "--json", "--", TRAINING, "reading", "{B}", cwd=tmp_path).stdout)
+    assert as_json["readbacks"] == sum(line["count"] for line in as_json["readback_lines"]) == 3
+    as_json = json.loads(fit(*words, "--json", "--", TRAINING, "linear", "{B}", cwd=tmp_path).stdout)
+    assert (as_json["readbacks"], as_json["readback_lines"]) == (0, [])
+
+
+STEERED = """
+import sys, torch
+torch.empty(1 << 20, device="cuda")
+rows = (torch.arange(8, device="cuda") > 2).nonzero()
+sys.exit(0 if len(rows) == 5 else "no row is left")
+"""
+
+
+def test_a_program_that_zeros_lead_astray_has_its_line_told_and_values_mend_it(tmp_path):
+    (tmp_path / "steered.py").write_text(STEERED)
+    words = ("--card", "l4", "--vary", "B=1:1")
+    program = (PYTHON, tmp_path / "steered.py", "{B}")
+    result = fit(*words, "--", *program, cwd=tmp_path, status=3)
+    assert re.search(r"exit status 1\n    no row is left\n.*read back.*steered\.py:4 .* 1 times", result.stderr, re.S)
+    result = fit(*words, "--values", "--", *program, cwd=tmp_path)
+    assert "B = 1 fits without a retry" in result.stdout
 
 
 def test_an_interrupt_leaves_no_run_behind(tmp_path):
