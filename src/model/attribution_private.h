@@ -96,6 +96,7 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	int32_t predicted;	/* in the same */
 	uint32_t stamp;
 	int32_t loaded;	      /* by torch.load, ever */
+	int32_t loaded_settled; /* of these, once it is known what they are */
 	uint32_t keeper;	      /* frame of the program's that has made one which it kept, 0 none */
 	uint32_t joiner;	      /* … one which the graph kept in which it was used */
 	struct block *newest; /* made outside backward, that may become a parameter */
@@ -203,6 +204,16 @@ bool is_made_for_graph(struct model *, const struct block *);
 void settle_for_report(struct model *);
 /* The same when the program's own code has ended. */
 void settle_at_exit(struct model *);
+
+/* ---------- loaded.c ---------- */
+
+struct loaded_look { /* at what torch.load read and the program still has */
+	uint64_t state_begin, state_end; /* births of the first and the last of an optimizer's state, 0: none is seen */
+	bool has_several; /* of the size of a parameter: more than the weights were read */
+};
+void loaded_look(struct model *, const struct loop *, struct loaded_look *);
+/* To be asked in order of birth. */
+bool loaded_is_state(struct model *, const struct block *, const struct loaded_look *);
 
 /* ---------- classify.c; classify_free.c ---------- */
 

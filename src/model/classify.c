@@ -207,6 +207,8 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 	facts->loop->young_count += block->facts.is_in_pass;
 	if (verdict.kind == KIND_LOADED)
 		size_get(m, block_asked(block))->loaded++;
+	if (verdict.kind == KIND_STATE)
+		size_get(m, block_asked(block))->states++;
 	bool is_plain = !facts->is_backward && !block->facts.is_zeros && !block->facts.is_factory;
 	struct size_entry *size = is_plain ? size_find(m, block_asked(block)) : NULL;
 	if (size)

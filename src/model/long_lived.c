@@ -109,23 +109,25 @@ static bool is_spare(const struct block *block, const struct size_entry *size)
 	return size->states || (block->facts.is_before_model && size->loaded <= size->parameters);
 }
 
-static void settle_loaded(struct model *m, struct block *block)
+static void settle_loaded(struct model *m, struct block *block, const struct loaded_look *look)
 {
 	const struct size_entry *size = size_get(m, block_asked(block));
 	if (lacks_parameter(size))
 		become_parameter(m, block);
 	else if (is_spare(block, size))
 		block_settle_as(m, block, LABEL_COPY);
+	else if (loaded_is_state(m, block, look))
+		block_settle_as(m, block, LABEL_STATE);
 	else
-		block_settle_as(m, block, size->parameters ? LABEL_STATE : LABEL_OTHER);
+		block_settle_as(m, block, size->parameters ? LABEL_COPY : LABEL_OTHER);
 }
 
 /* The first step of an optimizer shows whether it has a state already. */
-static void age_loaded(struct model *m, struct loop *loop, struct block *block)
+static void age_loaded(struct model *m, struct loop *loop, struct block *block, const struct loaded_look *look)
 {
 	uint64_t age = block_age(m, block);
 	if (age >= 2 || (age && (loop->steps || lacks_parameter(size_get(m, block_asked(block))))))
-		settle_loaded(m, block);
+		settle_loaded(m, block, look);
 }
 
 /* The program keeps it: and what else it makes there. */
@@ -204,12 +206,14 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 void long_lived_age(struct model *m, struct loop *loop, bool after_call)
 {
 	struct block *next;
+	struct loaded_look look;
+	loaded_look(m, loop, &look);
 	for (struct block *block = loop->kept.first; block; block = next) {
 		next = block->facts.next;
 		if (block->facts.kind == KIND_PARAMETER)
 			age_parameter(m, loop, block);
 		else if (block->facts.kind == KIND_LOADED)
-			age_loaded(m, loop, block);
+			age_loaded(m, loop, block, &look);
 		else
 			kept_age(m, loop, block, after_call);
 	}
@@ -226,10 +230,6 @@ static void settle_old(struct model *m, struct block *block)
 	const struct block_facts *facts = &block->facts;
 	const struct loop *loop = &m->attribution->loops[facts->loop];
 	bool is_open = facts->label == LABEL_FORWARD || facts->label == LABEL_OUTLIVED;
-	if (facts->kind == KIND_LOADED && facts->label == LABEL_LOADED && block_age(m, block)) {
-		settle_loaded(m, block);
-		return;
-	}
 	if (facts->is_flat && (is_open || facts->label == LABEL_USER))
 		relabel(m, block, LABEL_GRADIENT);
 	else if (is_open && block_age(m, block) > loop_age_of_kept(loop))
@@ -237,6 +237,18 @@ static void settle_old(struct model *m, struct block *block)
 	else if ((is_open || facts->label == LABEL_USER || (facts->kind == KIND_INPUT && block_age(m, block))) &&
 		 is_made_to_keep(m, block))
 		relabel(m, block, LABEL_KEPT);
+}
+
+static void settle_loaded_ones(struct model *m, struct loop *loop)
+{
+	struct loaded_look look;
+	struct block *next;
+	loaded_look(m, loop, &look);
+	for (struct block *block = loop->kept.first; block; block = next) {
+		next = block->facts.next;
+		if (block->facts.kind == KIND_LOADED && block_age(m, block))
+			settle_loaded(m, block, &look);
+	}
 }
 
 static void settle_caches(struct model *m, const struct loop *loop)
@@ -269,6 +281,8 @@ void settle_at_exit(struct model *m)
 void settle_for_report(struct model *m)
 {
 	struct block *block;
+	for (unsigned i = 0; i < m->attribution->loop_count; i++)
+		settle_loaded_ones(m, &m->attribution->loops[i]);
 	if (m->attribution->has_trained)
 		for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 			settle_old(m, block);

@@ -111,6 +111,7 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, predicted),
 	FIELD(struct size_entry, stamp),
 	FIELD(struct size_entry, loaded),
+	FIELD(struct size_entry, loaded_settled),
 	FIELD(struct size_entry, keeper),
 	FIELD(struct size_entry, joiner),
 	FIELD_END,

@@ -42,6 +42,7 @@ ALWAYS = (
     "functional_adam",
     "heat_equation",
     "metric_buffers",
+    "resume_training",
     "retained_graph",
     "sam_swap",
     "serve_static_cache",
