@@ -8,6 +8,7 @@
 #include "report/devices.h"
 #include "report/layout.h"
 #include "report/owner.h"
+#include "report/peak.h"
 #include "report/sites.h"
 #include "report/summary.h"
 
@@ -35,12 +36,14 @@ static void add_heading(struct text *out, const struct defs *defs,
 }
 
 static void print_lines(struct text *out, const struct model *model, const struct defs *defs,
-			struct composition of, bool ascii, size_t limit)
+			const struct model_device *device, bool ascii, size_t limit)
 {
+	struct composition of = {COMPOSITION_PEAK, device->ordinal};
 	struct sites sites = sites_collect(model, defs, of);
 	struct sites_style style = {.limit = limit,
 				    .ascii = ascii,
-				    .has_categories = category_is_any_known(model, of.index),
+				    .has_categories = category_is_any_known(model, device->ordinal),
+				    .names_pass = peak_is_of_pass(device),
 				    .heading = "By line"};
 	sites_print(out, defs, &sites, &style);
 	sites_release(&sites);
@@ -107,7 +110,7 @@ void by_print(struct text *out, const struct model *model, const struct defs *de
 		struct composition of = {COMPOSITION_PEAK, device->ordinal};
 		add_heading(out, defs, device);
 		if (style->kind == BY_LINE)
-			print_lines(out, model, defs, of, facts->ascii, style->limit);
+			print_lines(out, model, defs, device, facts->ascii, style->limit);
 		else if (style->kind == BY_STACK)
 			print_stacks(out, model, defs, of, style);
 		else if (style->kind != BY_OWNER)

@@ -4,6 +4,8 @@
 
 #include "model/attribution.h"
 
+#define CATEGORY_OF_PASS "of this pass" /* a pass that has not ended made it; what it is will be told by its end */
+
 /* "optimizer state", "not known"; never NULL. */
 static inline const char *category_title(enum model_category category)
 {

@@ -114,16 +114,56 @@ void peak_print_heading(struct text *out, const struct model *model, const struc
 
 /* ---------- what it was made of ---------- */
 
-/* The largest below `below` bytes, or of the same size with a higher number than `after`. */
-static unsigned find_next(const uint64_t bytes[MODEL_CATEGORY_COUNT], uint64_t below, int after)
+struct row {
+	const char *title, *hint;
+	uint64_t bytes, provisional_bytes; /* of these, not decided yet; 0 where the title says so */
+};
+
+bool peak_is_of_pass(const struct model_device *device)
 {
-	unsigned next = MODEL_CATEGORY_COUNT;
-	for (unsigned i = 0; i < MODEL_CATEGORY_COUNT; i++) {
-		bool is_later = bytes[i] < below || (bytes[i] == below && (int)i > after);
-		if (bytes[i] && is_later && (next == MODEL_CATEGORY_COUNT || bytes[i] > bytes[next]))
-			next = i;
+	enum model_phase phase = device->peak.phase;
+	return device->peak.is_phase_known && (phase == MODEL_PHASE_FORWARD || phase == MODEL_PHASE_BACKWARD);
+}
+
+/* What a pass that has not ended made, and what nobody can tell apart yet. */
+static uint64_t pass_bytes(const struct model_categories *categories, const struct model_device *device)
+{
+	const uint64_t *provisional = categories->provisional_bytes;
+	return peak_is_of_pass(device) ? provisional[MODEL_OTHER] + provisional[MODEL_TEMPORARY] : 0;
+}
+
+static struct row row_of(const struct model_categories *categories, enum model_category category, bool has_pass)
+{
+	struct row row = {.title = category_title(category),
+			  .bytes = categories->bytes[category],
+			  .provisional_bytes = categories->provisional_bytes[category]};
+	if (has_pass && (category == MODEL_OTHER || category == MODEL_TEMPORARY)) {
+		row.bytes -= row.provisional_bytes;
+		row.provisional_bytes = 0;
 	}
-	return next;
+	return row;
+}
+
+/* Behind what is larger or as large. */
+static void insert_row(struct row *rows, unsigned count, struct row row)
+{
+	for (; count && rows[count - 1].bytes < row.bytes; count--)
+		rows[count] = rows[count - 1];
+	rows[count] = row;
+}
+
+/* Largest first, of MODEL_CATEGORY_COUNT + 1. */
+static void collect_rows(struct row *rows, const struct model_categories *categories,
+			 const struct model_device *device)
+{
+	bool is_forward = device->peak.phase == MODEL_PHASE_FORWARD;
+	struct row pass = {.title = CATEGORY_OF_PASS,
+			   .hint = is_forward ? "likely activations" : "not decided yet",
+			   .bytes = pass_bytes(categories, device)};
+	unsigned count = 0;
+	for (; count < MODEL_CATEGORY_COUNT; count++)
+		insert_row(rows, count, row_of(categories, (enum model_category)count, pass.bytes > 0));
+	insert_row(rows, count, pass);
 }
 
 static void add_bar(struct text *out, uint64_t bytes, uint64_t largest)
@@ -135,25 +175,25 @@ static void add_bar(struct text *out, uint64_t bytes, uint64_t largest)
 		text_add(out, "█");
 }
 
-static void add_category(struct text *out, const struct model_categories *categories, unsigned category,
-			 struct unit unit, uint64_t all)
+static void add_figures(struct text *out, const struct row *row, struct unit unit, uint64_t all)
 {
 	char buffer[32];
 	struct text percent;
 	text_add(out, "  ");
-	text_add(out, category_title(category));
-	layout_bytes(out, unit, categories->bytes[category], BYTES_COLUMN);
+	text_add(out, row->title);
+	layout_bytes(out, unit, row->bytes, BYTES_COLUMN);
 	text_init_fixed(&percent, buffer, sizeof buffer);
-	layout_percent(&percent, categories->bytes[category], all);
+	layout_percent(&percent, row->bytes, all);
 	layout_word(out, text_string(&percent), PERCENT_COLUMN);
 }
 
-static void add_provisional(struct text *out, const struct model_categories *categories, unsigned category,
-			    struct unit unit)
+static void add_doubt(struct text *out, const struct row *row, struct unit unit)
 {
-	uint64_t bytes = categories->provisional_bytes[category];
-	if (unit_round(unit, bytes))
-		text_printf(out, "  %llu not decided yet", (unsigned long long)unit_round(unit, bytes));
+	uint64_t units = unit_round(unit, row->provisional_bytes);
+	if (row->hint)
+		text_printf(out, "  %s", row->hint);
+	else if (units)
+		text_printf(out, "  %llu not decided yet", (unsigned long long)units);
 }
 
 /* What is less than half a unit is left out. */
@@ -161,20 +201,19 @@ void peak_print_categories(struct text *out, const struct model *model, const st
 			   bool ascii)
 {
 	struct model_categories categories;
+	struct row rows[MODEL_CATEGORY_COUNT + 1];
 	uint64_t all = device->peak.allocated_bytes;
 	if (!model_categories_at_peak(model, device->ordinal, &categories) ||
 	    !category_is_any_known(model, device->ordinal))
 		return;
 	struct unit unit = unit_for(all);
-	unsigned category = find_next(categories.bytes, UINT64_MAX, -1);
-	uint64_t largest = category < MODEL_CATEGORY_COUNT ? categories.bytes[category] : 0;
-	while (category < MODEL_CATEGORY_COUNT && unit_round(unit, categories.bytes[category])) {
-		add_category(out, &categories, category, unit, all);
+	collect_rows(rows, &categories, device);
+	for (unsigned i = 0; i <= MODEL_CATEGORY_COUNT && unit_round(unit, rows[i].bytes); i++) {
+		add_figures(out, &rows[i], unit, all);
 		if (!ascii)
-			add_bar(out, categories.bytes[category], largest);
-		add_provisional(out, &categories, category, unit);
+			add_bar(out, rows[i].bytes, rows[0].bytes);
+		add_doubt(out, &rows[i], unit);
 		text_add_char(out, '\n');
-		category = find_next(categories.bytes, categories.bytes[category], (int)category);
 	}
 }
 

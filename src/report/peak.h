@@ -10,7 +10,10 @@
 /* "The peak: 6574 MiB in step 2 of 400, backward, train.py:41 step" */
 void peak_print_heading(struct text *, const struct model *, const struct defs *,
 			const struct model_device *, bool ascii);
-/* A line for each category that is not empty, largest first; nothing if no category is known. */
+/* Is the peak in a forward or backward pass? What is not decided then was made by it. */
+bool peak_is_of_pass(const struct model_device *);
+/* A line for each category that is not empty, largest first; nothing if no category is known. What a pass that did not
+ * end has made is a line of its own. */
 void peak_print_categories(struct text *, const struct model *, const struct model_device *, bool ascii);
 
 /* What the usual formula expects, with the factors of this run. */

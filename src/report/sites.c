@@ -264,7 +264,7 @@ static const char *category_of(const struct site *site, const struct sites_style
 {
 	bool is_open = site->category == MODEL_OTHER || site->category == MODEL_TEMPORARY;
 	if (style->names_pass && is_open && site->is_provisional)
-		return "of this pass";
+		return CATEGORY_OF_PASS;
 	if (style->names_pass && is_open && site->detail == MODEL_DETAIL_DROPPED_GRAPH)
 		return "in a graph";
 	return category_title(site->category);

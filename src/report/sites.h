@@ -50,7 +50,7 @@ struct sites_style {
 	size_t limit; /* rows, 0: all */
 	bool ascii;
 	bool has_categories; /* a column with the category of most of a row */
-	bool names_pass;     /* what is not decided in a pass that goes on is called so */
+	bool names_pass;     /* what is not decided in a pass that did not end is called so */
 	const struct ages *ages; /* a column with the ages of a row; NULL: none */
 	const char *heading;
 };

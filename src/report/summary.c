@@ -183,6 +183,7 @@ static void add_sites(struct text *out, const struct model *model, const struct 
 	struct sites_style style = {.limit = limit,
 				    .ascii = ascii,
 				    .has_categories = category_is_any_known(model, device->ordinal),
+				    .names_pass = peak_is_of_pass(device),
 				    .heading = "Where it was allocated"};
 	sites_print(out, defs, sites, &style);
 	text_add_char(out, '\n');

@@ -8,7 +8,7 @@ import pytest
 
 import oom_programs
 import warm_torch
-from support import CASES, PYTHON, TOOL, TORCHES, allocator, environment, run
+from support import CASES, PYTHON, TOOL, TORCHES, allocator, environment, report, run
 
 MIB = 1 << 20
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
@@ -181,6 +181,13 @@ def test_what_a_pass_has_made_so_far_is_called_so(tmp_path):
     assert re.search(r"scene\.py:\d+ Mlp\.forward.* of this pass\n", shown), shown
     words = " ".join(shown.split())
     assert "made by the pass that goes on" in words and "checkpointing the activations" in words
+    peak = report(done.trace)["devices"][0]["peak"]
+    undecided = peak["provisional"]["other"] + peak["provisional"]["temporary"]
+    decided = peak["categories"]["other"] + peak["categories"]["temporary"] - undecided
+    printed = run([TOOL, "report", done.trace], environment(preload=False)).stdout
+    assert undecided > 0 and decided < MIB / 2
+    assert f"  of this pass {round(undecided / MIB):9} MiB " in printed, printed
+    assert not re.search(r"^  (other|temporary) .* MiB ", printed, re.M), printed
 
 
 def test_holes_are_told_with_who_keeps_them(tmp_path):
