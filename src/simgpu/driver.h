@@ -24,7 +24,7 @@
 #define DRIVER_PAGE_BYTES \
 	(2 * SIM_MIB)           /* large allocations and all physical memory come in these */
 #define DRIVER_UNIT_BYTES   512 /* small ones in these */
-#define DRIVER_SHADOW_BYTES (64 * SIM_KIB) /* a copy up to this size keeps its contents */
+#define DRIVER_SHADOW_BYTES SIM_MIB /* a copy up to this size keeps its contents */
 
 extern pthread_mutex_t driver_lock;
 

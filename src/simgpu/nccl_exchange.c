@@ -43,6 +43,11 @@ static bool is_zeros(const char *contents, size_t bytes)
 	return contents[0] == 0 && memcmp(contents, contents + 1, bytes - 1) == 0;
 }
 
+static size_t most_bytes(const struct nccl_message *message)
+{
+	return nccl_type_bytes(message->type) == 1 ? NCCL_CONTENTS_BYTES : NCCL_NUMBERS_BYTES;
+}
+
 void nccl_read(struct nccl_work *work)
 {
 	const struct sim_gate_table *gates = nccl_gates();
@@ -50,7 +55,7 @@ void nccl_read(struct nccl_work *work)
 	size_t bytes = work->send_bytes;
 
 	work->is_read = true;
-	if (gates == NULL || bytes == 0 || bytes > NCCL_CONTENTS_BYTES)
+	if (gates == NULL || bytes == 0 || bytes > most_bytes(message))
 		return;
 	work->contents = malloc(bytes);
 	if (work->contents == NULL || !gates->read((uintptr_t)work->send, work->contents, bytes) ||

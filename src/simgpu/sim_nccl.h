@@ -100,8 +100,9 @@ const struct sim_gate_table *nccl_gates(void);
 /* ---- nccl_room.c: where the ranks of a communicator meet, in memory that their processes share
  * ---- */
 
-#define NCCL_CONTENTS_BYTES ((size_t)1 << 20) /* larger ones are not carried: they read as zeros \
-					       */
+/* Larger contents are not carried: they read as zeros.  Numbers are less, for the sake of a small /dev/shm. */
+#define NCCL_CONTENTS_BYTES ((size_t)1 << 20)
+#define NCCL_NUMBERS_BYTES  ((size_t)64 << 10)
 #define NCCL_SLOTS 8                          /* that a rank can be ahead of the others */
 
 /* What a rank has to say in one call. All of it but contents_bytes is the same on all ranks. */

@@ -116,11 +116,11 @@ def between_two():
 
 def objects():
     gathered = [None] * WORLD
-    dist.all_gather_object(gathered, {"rank": RANK, "text": "x" * 100 * RANK, "big": "y" * 40000})
+    dist.all_gather_object(gathered, {"rank": RANK, "text": "x" * 100 * RANK, "big": "y" * 200_000 * (1 + RANK)})
     said["all_gather_object"] = [[each["rank"], len(each["text"]), len(each["big"])] for each in gathered]
-    things = [{"a": 1}, "two", 3.0] if RANK == 1 else [None] * 3
+    things = [{"a": 1}, "two", 3.0, list(range(100_000))] if RANK == 1 else [None] * 4
     dist.broadcast_object_list(things, 1, device=device())
-    said["broadcast_object_list"] = things
+    said["broadcast_object_list"] = things[:3] + [len(things[3]), sum(things[3])]
     gathered = [None] * WORLD if RANK == 0 else None
     dist.gather_object(("it", RANK), gathered)
     said["gather_object"] = gathered

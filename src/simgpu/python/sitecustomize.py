@@ -9,7 +9,7 @@ they do not depend on what a kernel computes in floating point, which reads as z
 
 With SIMGPU_VALUES=objects this is so only inside PyTorch's functions by which ranks exchange objects.
 
-Not done: random operators, results above 64 KiB, operators that compiled code calls by itself.
+Not done: random operators, results above 1 MiB, operators that compiled code calls by itself.
 """
 
 import functools
@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Ranks first tell each other how long their pickled objects are.
 OBJECTS = ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
            "recv_object_list")
-SMALL_BYTES = 64 << 10  # the simulated memory keeps no more (DRIVER_SHADOW_BYTES)
+SMALL_BYTES = 1 << 20  # the simulated memory keeps no more (DRIVER_SHADOW_BYTES)
 
 
 def run_next_sitecustomize():
