@@ -83,6 +83,15 @@ static int make(struct machine *machine)
 	return error ? error : -posix_fallocate(machine->descriptor, 0, sizeof(struct sim_machine_file));
 }
 
+static void tell_once(const char *path, int error)
+{
+	static bool is_told;
+	if (!is_told)
+		tell("%s: %s; processes of the program that use the same simulated GPU will not see each other's memory",
+		     path, strerror(error));
+	is_told = true;
+}
+
 bool machine_open(struct machine *machine, const char *id)
 {
 	snprintf(machine->path, sizeof machine->path, SIM_MACHINE_FOLDER "/" OURS "%s", (unsigned)geteuid(), id);
@@ -91,8 +100,7 @@ bool machine_open(struct machine *machine, const char *id)
 	int error = make(machine);
 	if (!error)
 		return true;
-	tell("%s: %s; processes of the program that use the same simulated GPU will not see each other's memory",
-	     machine->path, strerror(-error));
+	tell_once(machine->path, -error);
 	machine_close(machine);
 	return false;
 }

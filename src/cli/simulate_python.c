@@ -66,7 +66,7 @@ bool simulate_explain_silence(char *const *program)
 		return false;
 	tell("PyTorch %s of %s was built without CUDA%s, so it cannot use a GPU, simulated or not. "
 	     "The CUDA build needs no GPU here: pip install --force-reinstall torch --index-url "
-	     "https://download.pytorch.org/whl/cu128 (or another CUDA 12 or 13)",
+	     "https://download.pytorch.org/whl/cu128 (or another of CUDA 11 to 13)",
 	     version, program[0], strcmp(hip, "None") ? " (for AMD GPUs)" : "");
 	return true;
 }

@@ -5,13 +5,14 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import subprocess
 
 import pytest
 
 import support
-from support import PYTHON, TOOL, environment, run
+from support import PROGRAMS, PYTHON, TOOL, environment, run
 
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 MIB = 1 << 20
@@ -187,3 +188,16 @@ def test_fit_counts_what_all_processes_of_a_run_have_and_not_other_runs(tmp_path
                   PYTHON, both, "{B}"], clean(TMPDIR=str(tmp_path)), cwd=tmp_path)
     (card,) = json.loads(result.stdout)["cards"]
     assert card["searches"][0]["largest"] == (1000 - 2 * (220 + 80)) // 20, result.stderr
+
+
+def namespaces_work():
+    return os.geteuid() == 0 and not run(["unshare", "--mount", "true"], environment(preload=False)).returncode
+
+
+@pytest.mark.skipif(not shutil.which("unshare") or not namespaces_work(), reason="no namespaces of mounts here")
+def test_without_shared_memory_each_process_has_a_machine_of_its_own_which_is_said_once(tmp_path):
+    words = ["fit", "--card", "l4", "--vary", "B=1:3", "--", PROGRAMS / "training", "linear", "{B}"]
+    result = run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro none /dev/shm; exec "$@"', "-", TOOL, *words],
+                 clean(TMPDIR=str(tmp_path)), cwd=tmp_path)
+    assert result.returncode == 0 and "B = 3 fits without a retry: peak 330 MiB" in result.stdout, result.stderr
+    assert result.stderr.count("Read-only file system; processes of the program") == 1
