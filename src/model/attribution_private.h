@@ -149,6 +149,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t whole_backwards; /* in a row, that left every block of a graph where it was */
 	bool took; /* the backward that goes on has freed one */
 	uint64_t gradient_bytes; /* asked for those that the last backward to leave several has left */
+	uint64_t recomputed; /* when a module last ran inside a backward: sequence */
 	uint64_t flat_bytes;     /* asked for what the program joined them to, 0: it has not */
 	uint64_t latest; /* address of what the program itself made last, 0: it is gone */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;

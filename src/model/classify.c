@@ -205,6 +205,8 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 		size_add_parameter(m, block_asked(block), 1);
 	block->facts.is_in_pass = verdict.kind == KIND_FORWARD && verdict.label == LABEL_FORWARD;
 	facts->loop->young_count += block->facts.is_in_pass;
+	if (verdict.kind == KIND_RECOMPUTED)
+		facts->loop->recomputed = e->sequence;
 	if (verdict.kind == KIND_LOADED)
 		size_get(m, block_asked(block))->loaded++;
 	if (verdict.kind == KIND_STATE)

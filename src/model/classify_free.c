@@ -117,6 +117,14 @@ static bool is_freed_by_hook(const struct moment_facts *facts)
 		context != MARK_BACKWARD);
 }
 
+/* By a hook of the program's or of PyTorch's, for modules that then ran again: a graph was built on it. */
+static bool is_unpacked(struct model *m, const struct block *block, const struct loop *loop)
+{
+	const struct stack_marks *marks = attribution_marks(m, block->stack);
+	return marks->flags & MARK_IS_PYTHON && block->facts.context == MARK_USER &&
+	       loop->recomputed > block->facts.born;
+}
+
 static enum label freed_backward(struct model *m, struct block *block, const struct moment_facts *facts)
 {
 	const struct loop *loop = &m->attribution->loops[block->facts.loop];
@@ -124,6 +132,8 @@ static enum label freed_backward(struct model *m, struct block *block, const str
 	if (!block_age(m, block) && loop->in_backward) {
 		if (is_freed_by_hook(facts))
 			return LABEL_GRADIENT;
+		if (is_unpacked(m, block, loop))
+			return LABEL_RECOMPUTED;
 		return block->facts.context == MARK_COMMUNICATION ? LABEL_COMMUNICATION :
 								    LABEL_PASS_TEMPORARY;
 	}

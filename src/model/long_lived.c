@@ -4,6 +4,7 @@
 #include "model/model_private.h"
 
 #define CLONES_LOOKED_AT 64
+#define KEPT_LOOKED_AT	 64
 
 /* There are gradients or states of that size, and no parameter for them. */
 static bool lacks_parameter(const struct size_entry *size)
@@ -46,15 +47,27 @@ struct block *clone_of(const struct loop *loop, uint64_t bytes)
 	return block;
 }
 
-/* Gradients came for which there is no parameter: the originals are gone, and a copy is what trains. */
+/* What the program computed, between calls of modules, before anything trained. */
+static struct block *computed_early(const struct model *m, const struct loop *loop, uint64_t bytes)
+{
+	struct block *block = loop->young.first;
+	for (unsigned i = 0; block && i < KEPT_LOOKED_AT; i++, block = block->facts.next)
+		if (block->facts.is_early && block_age(m, block) >= 2 && block_asked(block) == bytes)
+			return block;
+	return NULL;
+}
+
+/* Gradients came for which there is no parameter: the originals are gone, and a copy is what trains; or what was
+ * computed for it. */
 void long_lived_miss(struct model *m, const struct loop *loop, const struct block *gradient)
 {
-	const struct size_entry *size = size_get(m, block_asked(gradient));
-	struct block *clone = lacks_parameter(size) && gradient->bytes >= SIGNIFICANT_BYTES ?
-				      clone_of(loop, block_asked(gradient)) :
-				      NULL;
-	if (clone && clone->facts.is_early)
-		become_parameter(m, clone);
+	uint64_t bytes = block_asked(gradient);
+	if (bytes < SIGNIFICANT_BYTES || !lacks_parameter(size_get(m, bytes)))
+		return;
+	struct block *clone = clone_of(loop, bytes);
+	struct block *leaf = clone && clone->facts.is_early ? clone : computed_early(m, loop, bytes);
+	if (leaf)
+		become_parameter(m, leaf);
 }
 
 void block_settle_as(struct model *m, struct block *block, enum label label)

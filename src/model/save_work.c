@@ -75,6 +75,7 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, whole_backwards),
 	FIELD_BOOL(struct loop, took),
 	FIELD(struct loop, gradient_bytes),
+	FIELD(struct loop, recomputed),
 	FIELD(struct loop, flat_bytes),
 	FIELD(struct loop, latest),
 	FIELD_END,
@@ -122,8 +123,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 752);
-SAVED_SIZE(attribution, 7304);
+SAVED_SIZE(loop, 760);
+SAVED_SIZE(attribution, 7368);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(size_entry, 64);
 
