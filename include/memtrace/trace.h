@@ -155,6 +155,9 @@ struct memtrace_header {
 /* At the end of the producer: made of what could be read of a damaged trace, or of one whose process was killed. It
  * is sound; what it lacks was lost before, and is still in its counters and in the gaps of its sequences. */
 #define MEMTRACE_REPAIRED ", repaired"
+/* Behind that one: parts of the old file could not be read. What was in them may be events that no counter knows of,
+ * or definitions that events here refer to. */
+#define MEMTRACE_CUT ", cut"
 
 /* A front elsewhere. On a file system where a shared mapping does not survive the process (network, FUSE) the front
  * is the content of another file, on the machine that made the trace: with the same offsets, and a header that is

@@ -142,10 +142,12 @@ int load_replay(struct loaded *loaded)
 		if (count % EVENTS_BETWEEN_LOOKS == 0)
 			progress_update(&progress, trace_progress(loaded->trace));
 	}
+	load_refresh_facts(loaded);
+	if (facts_has_gaps(&loaded->facts) || trace_facts(loaded->trace)->cut)
+		model_note_gaps(loaded->model);
 	model_finish(loaded->model);
 	model_observe_steps(loaded->model, NULL);
 	progress_end(&progress);
-	load_refresh_facts(loaded);
 	return STATUS_YES;
 }
 
@@ -153,11 +155,15 @@ int load_replay(struct loaded *loaded)
 static int refuse_ruin(const struct loaded *loaded)
 {
 	const struct summary_facts *facts = &loaded->facts;
-	bool was_repaired = trace_facts(loaded->trace)->repaired && facts->lost;
-	if (facts->events || !(facts->torn_reason || was_repaired))
+	const struct trace_facts *of_file = trace_facts(loaded->trace);
+	bool was_lost = of_file->cut || (of_file->repaired && facts->lost);
+	if (facts->events || !(facts->torn_reason || was_lost))
 		return STATUS_YES;
-	tell("%s: damaged, no event can be read, %llu were lost: %s", facts->trace_path,
-	     (unsigned long long)facts->lost, facts->torn_reason ? facts->torn_reason : "it is repaired");
+	char count[40] = "how many there were is not known";
+	if (facts->lost)
+		snprintf(count, sizeof count, "%llu were lost", (unsigned long long)facts->lost);
+	tell("%s: damaged, no event can be read, %s: %s", facts->trace_path, count,
+	     facts->torn_reason ? facts->torn_reason : "it was repaired");
 	return STATUS_UNREADABLE;
 }
 

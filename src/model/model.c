@@ -207,8 +207,10 @@ static void apply(struct model *m, const struct event *e)
 int model_apply(struct model *m, const struct event *event)
 {
 	struct event e = *event;
-	if (e.stack > defs_stack_count(m->defs))
+	if (e.stack > defs_stack_count(m->defs)) {
+		m->has_gaps = true;
 		e.stack = 0;
+	}
 	if (e.thread > defs_thread_count(m->defs))
 		e.thread = 0;
 	if (!m->failed && !threads_reserve(m, e.thread))
@@ -219,6 +221,11 @@ int model_apply(struct model *m, const struct event *event)
 bool model_failed(const struct model *m)
 {
 	return m->failed;
+}
+
+void model_note_gaps(struct model *m)
+{
+	m->has_gaps = true;
 }
 
 void model_finish(struct model *m)

@@ -31,6 +31,10 @@ void model_release(struct model *);
 int model_apply(struct model *, const struct event *);
 bool model_failed(const struct model *);
 
+/* Events, or definitions that events refer to, are missing, as the caller knows: no verdict is certain then, but on what a
+ * single event shows. Of definitions the model finds out by itself. */
+void model_note_gaps(struct model *);
+
 /* To be called once after the last event: failures that were never followed by a success become OOMs
  * (see model_oom). */
 void model_finish(struct model *);

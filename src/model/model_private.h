@@ -145,7 +145,7 @@ int witness_restore(struct model *, const struct seen *); /* 0 or -1: no memory 
 struct model {
 	struct arena *arena;
 	const struct defs *defs;
-	bool failed, is_frozen;
+	bool failed, is_frozen, has_gaps;
 	struct model_totals totals, frozen_totals, shown_totals;
 	struct device *devices[SLOT_COUNT];
 	struct causes causes[SLOT_COUNT];

@@ -74,6 +74,7 @@ const struct stack_facts *stack_facts(struct model *m, uint32_t id)
 		return &unknown;
 	struct stack_facts *facts = &m->stack_facts[id];
 	const struct def_stack *stack = facts->known ? NULL : defs_stack(m->defs, id);
+	m->has_gaps |= !facts->known && !stack && id;
 	if (!stack)
 		return facts;
 	facts->known = true;

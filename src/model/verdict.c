@@ -4,6 +4,7 @@
  * memory from an arena of its own. */
 #include "model/verdict_private.h"
 
+#define SEGMENT_BYTES	    (20ull << 20) /* of blocks up to 10 MiB; larger ones have their own */
 #define CONTEXT_USUAL_BYTES (512ull << 20)
 #define CONTEXT_MOST_BYTES  (2ull << 30) /* a context and its kernels are smaller */
 
@@ -24,6 +25,15 @@ static void judge_impossible(struct situation *at)
 	verdict_add_action(verdict, ADVICE_CHECK_SHAPES, false, 0);
 	verdict_add_not(verdict, NOT_SETTINGS);
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
+}
+
+/* PyTorch gave up without asking the driver. Where events or stacks are missing it may have asked, unseen: then only
+ * room that it left free says so, for a block and the segment that it would be cut from. */
+static bool is_limited(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	bool had_room = evidence->free_bytes != UINT64_MAX && evidence->free_bytes >= evidence->asked_bytes + SEGMENT_BYTES;
+	return at->oom->by_pytorch && !at->oom->driver_bytes && (!at->m->has_gaps || had_room);
 }
 
 static void judge_limit(struct situation *at)
@@ -226,7 +236,7 @@ static void judge(struct situation *at, size_t index)
 		judge_host(at, index);
 	else if (is_impossible(evidence))
 		judge_impossible(at);
-	else if (at->oom->by_pytorch && !at->oom->driver_bytes)
+	else if (is_limited(at))
 		judge_limit(at);
 	else if (is_hoarded(at))
 		judge_hoarded(at);
@@ -259,6 +269,13 @@ static void find_counter(struct verdict *verdict)
 	}
 }
 
+/* What is missing may speak for another cause. An impossible request needs no more than its own event. */
+void verdict_doubt(const struct model *m, struct verdict *verdict)
+{
+	if (m->has_gaps && verdict->cause != VERDICT_IMPOSSIBLE_REQUEST)
+		verdict->is_certain = false;
+}
+
 bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 {
 	*verdict = (struct verdict){.cause = VERDICT_UNKNOWN};
@@ -281,6 +298,7 @@ bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 	add_pass(&at);
 	judge(&at, index);
 	find_counter(verdict);
+	verdict_doubt(m, verdict);
 	arena_release(at.arena);
 	return true;
 }

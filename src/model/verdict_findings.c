@@ -124,6 +124,8 @@ size_t model_findings(const struct model *m, struct verdict *found, size_t capac
 		finder.at.work = m->is_frozen ? &d->frozen_work : &work;
 		find_in_device(&finder);
 	}
+	for (size_t i = 0; i < finder.count; i++)
+		verdict_doubt(m, &found[i]);
 	if (finder.at.arena)
 		arena_release(finder.at.arena);
 	return finder.count;

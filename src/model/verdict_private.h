@@ -18,6 +18,7 @@ struct situation { /* the moment that is judged */
 
 /* verdict.c */
 uint64_t verdict_usable_bytes(const struct verdict_evidence *);
+void verdict_doubt(const struct model *, struct verdict *); /* at last: what is missing from the trace */
 
 /* verdict_evidence.c */
 void evidence_of_oom(struct situation *);

@@ -54,6 +54,12 @@ static inline bool facts_complete(const struct summary_facts *facts)
 	       !(facts->torn_reason && *facts->torn_reason);
 }
 
+/* Is something missing that was before the end? Then what was seen is no proof of what was not. */
+static inline bool facts_has_gaps(const struct summary_facts *facts)
+{
+	return facts->lost || (facts->torn_reason && *facts->torn_reason && !facts->has_moved);
+}
+
 /* "exit", "_exit", "signal", "running", "unknown". */
 static inline const char *facts_ended_name(const struct summary_facts *facts)
 {

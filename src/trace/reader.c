@@ -82,6 +82,7 @@ static void fill_facts(struct trace *trace)
 	facts->duration_ns = facts->ended ? live->end_time_ns : 0;
 	facts->write_errno = live->write_errno;
 	facts->repaired = strstr(trace->header.producer, MEMTRACE_REPAIRED) != NULL;
+	facts->cut = facts->repaired && strstr(trace->header.producer, MEMTRACE_CUT);
 	facts->still_running = !facts->ended && process_is_running(&trace->header);
 	account(trace);
 }

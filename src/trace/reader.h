@@ -34,6 +34,7 @@ struct trace_facts {
 	char torn_reason[320]; /* one line, "" if whole */
 	bool moved; /* no damage: the program is running, and put other events there while the file was read */
 	bool repaired;         /* made by trace_repair() of another */
+	bool cut;              /* and of that, not all could be read */
 };
 
 /* Opens. NULL on failure, and *error (>= 256 bytes) has one clear line without a newline that names

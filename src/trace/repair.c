@@ -242,11 +242,22 @@ static void carry_identity(struct work *work)
 	memcpy(header, &work->from->header, offsetof(struct memtrace_header, live_offset));
 	struct text producer;
 	text_init_fixed(&producer, header->producer, sizeof header->producer);
-	text_printf(&producer, "%.*s%s", (int)(sizeof header->producer - sizeof MEMTRACE_REPAIRED),
-		    work->from->header.producer, trace_facts(work->from)->repaired ? "" : MEMTRACE_REPAIRED);
+	if (trace_facts(work->from)->repaired)
+		text_printf(&producer, "%.*s", (int)sizeof header->producer - 1, work->from->header.producer);
+	else
+		text_printf(&producer, "%.*s" MEMTRACE_REPAIRED,
+			    (int)(sizeof header->producer - sizeof MEMTRACE_REPAIRED MEMTRACE_CUT),
+			    work->from->header.producer);
 	text_string(&producer);
 	header->bound_bytes = work->from->header.bound_bytes;
 	work->to.area.bound_bytes = header->bound_bytes ? UINT64_MAX / 2 : 0; /* nothing is given up here */
+}
+
+static void mark_cut(struct memtrace_header *header)
+{
+	size_t length = strlen(header->producer);
+	if (!strstr(header->producer, MEMTRACE_CUT) && length + sizeof MEMTRACE_CUT <= sizeof header->producer)
+		memcpy(header->producer + length, MEMTRACE_CUT, sizeof MEMTRACE_CUT);
 }
 
 static int write_all(struct work *work)
@@ -261,6 +272,8 @@ static int write_all(struct work *work)
 		return error;
 	const struct trace_facts *facts = trace_facts(work->from);
 	carry_account(work);
+	if (facts->torn || work->found->parts)
+		mark_cut(work->to.header);
 	writer_finish(&work->to, facts->ended, facts->status, facts->duration_ns);
 	return work->to.error;
 }
