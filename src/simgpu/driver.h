@@ -182,7 +182,8 @@ struct block *block_find(CUdeviceptr address);
 /*
  * Give `block` an address (a multiple of `alignment`) for its span_bytes and enter it.  Device
  * kinds get address space without access; managed and host kinds get pages; a registered block
- * brings its own address.  OUT_OF_MEMORY when the process has no room.
+ * brings its own address.  When the process has no room: OPERATING_SYSTEM for device memory, for the
+ * rest OUT_OF_MEMORY.
  */
 CUresult block_insert(struct block *block, size_t alignment);
 void block_remove(struct block *block);

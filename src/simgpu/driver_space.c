@@ -201,13 +201,20 @@ static CUdeviceptr take_space(const struct block *block, size_t alignment)
 	return take_device_space(block->span_bytes, alignment);
 }
 
+/* Device memory that the device has is no lack of it: a caching allocator would retry, and a tracer explain. */
+static CUresult error_without_room(enum block_kind kind)
+{
+	bool is_device_memory = !is_host_kind(kind) && kind != BLOCK_RESERVED;
+	return is_device_memory ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult block_insert(struct block *block, size_t alignment)
 {
 	if (!make_room())
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	block->address = take_space(block, alignment);
 	if (block->address == 0)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return error_without_room(block->kind);
 	block->id = ++last_id;
 	struct block *at = blocks + count_up_to(block->address);
 	memmove(at + 1, at, (size_t)(blocks + block_count - at) * sizeof(*at));

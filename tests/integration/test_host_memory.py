@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from support import PROGRAMS, TOOL, environment, run
+from support import PROGRAMS, PYTHON, TOOL, environment, run
 
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 TRAINING = PROGRAMS / "training"
@@ -37,6 +37,16 @@ def test_a_limit_of_addresses_is_named_and_leaves_the_program_its_own(tmp_path, 
     assert result.returncode == 1  # the program's own
     assert re.search(r"^simgpu: the host has no addresses left for 4000 MiB more", result.stderr, re.M)
     assert re.search(r"^memtrace: too little host memory, .*run it after: ulimit -v unlimited$", result.stderr, re.M)
+    assert "GPU 0 ran out of memory" not in result.stderr
+
+
+def test_pytorch_takes_it_for_no_lack_of_gpu_memory(tmp_path, little):
+    little(20 * GIB)  # PyTorch's own libraries are some of it
+    program = "import torch; kept = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(20)]"
+    result = run([TOOL, "run", "--simulate", "l4", "--", PYTHON, "-c", program], clean(), cwd=tmp_path)
+    assert result.returncode == 1 and "OutOfMemoryError" not in result.stderr, result.stderr
+    assert "OS call failed" in result.stderr and "memtrace: too little host memory" in result.stderr
+    assert not list(tmp_path.glob("*.oom1.txt"))
 
 
 def test_fit_gives_no_answer_where_the_host_is_too_small(tmp_path, little):
