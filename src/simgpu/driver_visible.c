@@ -59,12 +59,25 @@ static int list_read(const char *list, int count, int *places)
 	return seen_count;
 }
 
+/* "" and "-1" hide them on purpose; a number is one of another machine. */
+static void tell_hidden(const char *list, int count)
+{
+	if (list[0] >= '0' && list[0] <= '9' && count > 0)
+		sim_warn("CUDA_VISIBLE_DEVICES=%.60s shows none of the simulated devices, 0 to %d: more of "
+			 "them are simulated with --devices (SIMGPU_DEVICES)",
+			 list, count - 1);
+}
+
 int visible_read(int count, int places[DRIVER_DEVICES_MAX])
 {
 	const char *list = getenv("CUDA_VISIBLE_DEVICES");
 
-	if (list != NULL)
-		return list_read(list, count, places);
+	if (list != NULL) {
+		int seen_count = list_read(list, count, places);
+		if (seen_count == 0)
+			tell_hidden(list, count);
+		return seen_count;
+	}
 	for (int i = 0; i < count; i++)
 		places[i] = i;
 	return count;

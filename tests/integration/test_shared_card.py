@@ -127,6 +127,13 @@ def test_visible_devices_are_those_that_cuda_shows(visible, places):
     assert result.stdout.strip() == f"{0 if places else 100} {found}"
 
 
+@pytest.mark.parametrize("visible, is_told", [("3", True), ("0,0", True), ("", False), ("-1", False), ("0", False)])
+def test_a_script_that_names_a_card_of_another_machine_is_told(tmp_path, visible, is_told):
+    result = dry("--", "env", f"CUDA_VISIBLE_DEVICES={visible}", PYTHON, "-c", SEEN, cwd=tmp_path)
+    told = f"simgpu: CUDA_VISIBLE_DEVICES={visible} shows none of the simulated devices, 0 to 0: more of them"
+    assert (told in result.stderr) == is_told, result.stderr
+
+
 # PyTorch's workers are forked from a process that uses the card; their end is not that of its memory.
 LOADING = """
 import subprocess, sys, torch
