@@ -101,8 +101,6 @@ static CUdeviceptr take_device_space(size_t bytes, size_t alignment)
 
 	if (address == 0 && arena_add(sim_round_up(bytes + alignment, DRIVER_PAGE_BYTES)) == 0)
 		address = range_set_take(&free_ranges, bytes, alignment);
-	if (address == 0)
-		tell_host_short(bytes);
 	return address;
 }
 
@@ -111,10 +109,7 @@ static CUdeviceptr take_host_pages(size_t bytes)
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 
-	if (memory != MAP_FAILED)
-		return (CUdeviceptr)memory;
-	tell_host_short(bytes);
-	return 0;
+	return memory == MAP_FAILED ? 0 : (CUdeviceptr)memory;
 }
 
 static char *shadow_of(CUdeviceptr address)
@@ -201,11 +196,14 @@ static CUdeviceptr take_space(const struct block *block, size_t alignment)
 	return take_device_space(block->span_bytes, alignment);
 }
 
-/* Device memory that the device has is no lack of it: a caching allocator would retry, and a tracer explain. */
-static CUresult error_without_room(enum block_kind kind)
+/* Device memory that the device has is no lack of it: a caching allocator would retry, and a tracer explain.
+ * The host's own memory, and addresses that were only to be reserved, can be short on a card too. */
+static CUresult error_without_room(const struct block *block)
 {
-	bool is_device_memory = !is_host_kind(kind) && kind != BLOCK_RESERVED;
-	return is_device_memory ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_OUT_OF_MEMORY;
+	if (is_host_kind(block->kind) || block->kind == BLOCK_RESERVED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	tell_host_short(block->span_bytes);
+	return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 CUresult block_insert(struct block *block, size_t alignment)
@@ -214,7 +212,7 @@ CUresult block_insert(struct block *block, size_t alignment)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	block->address = take_space(block, alignment);
 	if (block->address == 0)
-		return error_without_room(block->kind);
+		return error_without_room(block);
 	block->id = ++last_id;
 	struct block *at = blocks + count_up_to(block->address);
 	memmove(at + 1, at, (size_t)(blocks + block_count - at) * sizeof(*at));
