@@ -142,8 +142,11 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	bool in_forward;
 	bool window_is_open; /* what the program makes now is data */
 	bool is_setting_up;
+	bool call_keeps; /* checkpointing keeps what a pass begins with, as a call without grad its outputs */
 	uint32_t backwards, steps, calls;
 	uint32_t call_count; /* blocks of the call that goes on */
+	uint32_t call_stack; /* of the first of them */
+	uint32_t call_again; /* blocks of that stack after it: calls that nothing stands between look like one */
 	/* Of blocks of forward passes those alive: made since the last backward, and before. */
 	uint32_t young_count, old_count;
 	uint32_t whole_backwards; /* in a row, that left every block of a graph where it was */
@@ -251,6 +254,7 @@ struct block_facts { /* in every live block */
 	bool is_shared : 1; /* two loops were in backward */
 	bool is_in_pass : 1; /* in the loop's young_count or old_count */
 	bool is_before_model : 1; /* there was no parameter of its size yet */
+	bool is_in_row : 1; /* calls of a module without grad, one after the other, left one each */
 	bool is_flat : 1; /* as large as all the gradients of a pass together */
 };
 

@@ -100,6 +100,15 @@ static void join_recent(struct loop *loop, struct block *block)
 		loop->recent->left++;
 }
 
+static void note_in_call(struct loop *loop, const struct block *block, const struct moment_facts *facts)
+{
+	if (!loop->call_count++)
+		loop->call_stack = block->stack;
+	else
+		loop->call_again += block->stack == loop->call_stack;
+	loop->call_keeps |= (facts->marks->flags & MARK_CHECKPOINT) != 0;
+}
+
 static struct verdict judge_forward(struct block *block, const struct moment_facts *facts)
 {
 	struct loop *loop = facts->loop;
@@ -114,7 +123,7 @@ static struct verdict judge_forward(struct block *block, const struct moment_fac
 	if (is_user && loop->window_is_open)
 		return (struct verdict){KIND_DATA, LABEL_USER, &loop->data};
 	if (facts_have(facts, MARK_FORWARD) && facts->is_main) {
-		loop->call_count++;
+		note_in_call(loop, block, facts);
 		return (struct verdict){KIND_FORWARD, LABEL_FORWARD, &loop->call};
 	}
 	if (is_user && facts->is_main)

@@ -38,6 +38,8 @@ static enum label freed_forward(const struct model *m, const struct block *block
 		return freed_young(m, block, loop, facts);
 	if (own->is_flat)
 		return LABEL_GRADIENT;
+	if (own->label == LABEL_NO_GRAD && own->is_in_row)
+		return LABEL_NO_GRAD;
 	if (age > loop_age_of_kept(loop) && context_is_users(own->context))
 		return LABEL_KEPT;
 	if (own->is_no_grad && age > loop_backwards_a_step(loop) + 1)

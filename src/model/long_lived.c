@@ -282,10 +282,22 @@ static void settle_left(struct model *m, struct block *block)
 		block_settle_as(m, block, LABEL_KEPT);
 }
 
+static void settle_row(struct model *m, struct loop *loop)
+{
+	struct block *next;
+	for (struct block *block = loop->no_grad.first; block; block = next) {
+		next = block->facts.next;
+		if (block->facts.is_in_row)
+			block_settle_as(m, block, LABEL_NO_GRAD);
+	}
+}
+
 void settle_at_exit(struct model *m)
 {
 	struct block *block;
 	settle_for_report(m);
+	for (unsigned i = 0; m->attribution->has_trained && i < m->attribution->loop_count; i++)
+		settle_row(m, &m->attribution->loops[i]);
 	if (!m->attribution->has_trained)
 		for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 			settle_left(m, block);

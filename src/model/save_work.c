@@ -70,6 +70,9 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, steps),
 	FIELD(struct loop, calls),
 	FIELD(struct loop, call_count),
+	STACK_OF(struct loop, call_stack),
+	FIELD(struct loop, call_again),
+	FIELD_BOOL(struct loop, call_keeps),
 	FIELD(struct loop, young_count),
 	FIELD(struct loop, old_count),
 	FIELD(struct loop, whole_backwards),
@@ -123,8 +126,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 760);
-SAVED_SIZE(attribution, 7368);
+SAVED_SIZE(loop, 768);
+SAVED_SIZE(attribution, 7432);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(size_entry, 64);
 

@@ -32,11 +32,14 @@ static void leave_to_graph(struct model *m, struct loop *loop)
 	}
 }
 
-static void leave_without_grad(struct loop *loop)
+static void leave_without_grad(struct loop *loop, uint32_t calls)
 {
 	struct block *block;
+	loop->calls += calls - 1;
 	while ((block = list_pop(&loop->call))) {
 		block->facts.is_no_grad = true;
+		block->facts.calls = loop->calls;
+		block->facts.is_in_row = calls > 1;
 		list_push(&loop->no_grad, block);
 	}
 }
@@ -68,19 +71,26 @@ static uint32_t count_left(const struct block_list *list, uint32_t enough)
 	return count;
 }
 
+static bool is_without_grad(uint32_t made, uint32_t left)
+{
+	return made >= 4 && (left <= 1 || (left <= 3 && made >= 20));
+}
+
 /* Of many blocks next to none are left: it ran without grad. Otherwise a graph holds them. */
 void settle_call(struct model *m, struct loop *loop)
 {
 	uint32_t made = loop->call_count, left = count_left(&loop->call, made / 4 + 4);
+	uint32_t calls = loop->call_keeps ? 1 : loop->call_again + 1;
 	outlive_all(m, loop);
 	settle_recent(m, loop, true);
-	if (made >= 4 && (left <= 1 || (left <= 3 && made >= 20)))
-		leave_without_grad(loop);
+	if (is_without_grad(made, left) || (left >= calls && is_without_grad(made / calls, (left + calls - 1) / calls)))
+		leave_without_grad(loop, left < calls ? 1 : calls);
 	else if (left >= 2 && left * 4 >= made)
 		leave_to_graph(m, loop);
 	while (list_pop(&loop->call))
 		continue;
-	loop->call_count = 0;
+	loop->call_count = loop->call_again = 0;
+	loop->call_keeps = false;
 	loop->calls++;
 	while (m->attribution->has_trained && loop->no_grad.first &&
 	       loop->calls - loop->no_grad.first->facts.calls >= 4)

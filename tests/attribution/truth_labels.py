@@ -5,7 +5,8 @@ life. What PyTorch's objects said comes first, in the order of BY_OBJECT; a bloc
 was said is told by its lifetime:
   activations  made outside an optimizer's step, there when a backward began, and gone before more
                than K later ones began (K: backwards to a step)
-  other        there for longer than that
+  other        there for longer than that; also what a program says is this, such as a constant, and is there
+               for longer than any graph that saves it
   temporary    the rest
 Workspaces are known by native symbols alone (compare.py), and are laid over this.
 """
@@ -133,11 +134,12 @@ def category(block, starts, a_step, in_step, events):
     # A plain tensor that a graph ends in and that stays: a parameter without a module.
     if "leaf" in block.labels and died - block.born > events / 2:
         return "parameters"
-    for label in BY_OBJECT:
-        if label in block.labels:
-            return "activations" if label == "saved" else label
     met = bisect.bisect_left(starts, died + 1) - bisect.bisect_right(starts, block.born)
     met += met > 0 and block.died is None  # it would have met the next one
+    labels = block.labels - {"saved"} if "other" in block.labels and met - 1 > a_step else block.labels
+    for label in BY_OBJECT:
+        if label in labels:
+            return "activations" if label == "saved" else label
     if met == 0 or in_step(block.born):
         return "temporary" if met <= 1 + a_step else "other"
     return "activations" if met - 1 <= a_step else "other"
