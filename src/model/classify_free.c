@@ -234,10 +234,12 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 static struct block *successor_of(struct model *m, const struct block *block, const struct moment_facts *facts)
 {
 	const struct loop *loop = &m->attribution->loops[block->facts.loop];
-	struct block *heir = loop->latest && loop->latest != block->address ? block_find(m, loop->latest) : NULL;
 	uint32_t line = facts->marks->places[0].line;
 	bool is_by_program = context_is_users(facts->marks->context) && !facts->is_engine;
-	if (!heir || !line || !is_by_program || heir->bytes < SIGNIFICANT_BYTES || heir->facts.is_copied_to)
+	if (!line || !is_by_program || !loop->latest || loop->latest == block->address)
+		return NULL;
+	struct block *heir = block_find(m, loop->latest);
+	if (!heir || heir->bytes < SIGNIFICANT_BYTES || heir->facts.is_copied_to)
 		return NULL;
 	return attribution_marks(m, heir->stack)->places[0].line == line ? heir : NULL;
 }
