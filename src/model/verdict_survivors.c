@@ -16,6 +16,7 @@ struct family { /* live blocks of one place, born while memory grew */
 	uint64_t windows; /* bit a window with a birth */
 	uint64_t cast_bytes, cast_each_bytes; /* copies that autocast made; the largest of them */
 	uint64_t smallest_bytes, largest_bytes /* asked */, newest_born, newest_bytes;
+	uint64_t early_bytes; /* asked for the largest of the first half of the rise */
 	uint16_t thread; /* of the first */
 	uint32_t threads; /* changes of thread from one to the next, plus one */
 	uint16_t last_thread;
@@ -103,6 +104,8 @@ static void add_block(const struct situation *at, struct families *all, const st
 	uint64_t asked_bytes = size_asked(block->bytes, block->asked_bytes);
 	if (asked_bytes > family->largest_bytes)
 		family->largest_bytes = asked_bytes;
+	if (window < all->growth.windows / 2 && asked_bytes > family->early_bytes)
+		family->early_bytes = asked_bytes;
 	if (block->born > family->newest_born) {
 		family->newest_born = block->born;
 		family->newest_bytes = block->bytes;
@@ -133,13 +136,26 @@ static bool collect(const struct situation *at, struct families *all)
 	return all->rows != NULL;
 }
 
-/* Born in most of the windows of the rise, the last third among them. */
+/* What is kept once in several steps has births in all parts of the rise. */
+static bool is_spread(uint64_t births, uint32_t windows)
+{
+	for (uint32_t part = 0; part < 4; part++) {
+		uint32_t from = windows * part / 4, to = windows * (part + 1) / 4;
+		uint64_t before = to < 64 ? (1ull << to) - 1 : UINT64_MAX;
+		if (!((births & before) >> from))
+			return false;
+	}
+	return true;
+}
+
+/* Born in most of the windows of the rise, the last third among them, or at least now and then all along. */
 static bool recurs(const struct families *all, const struct family *family)
 {
 	uint32_t windows = all->growth.windows < 64 ? all->growth.windows : 64;
 	uint32_t born = (uint32_t)__builtin_popcountll(family->windows);
 	uint64_t late = family->windows >> (windows * 2 / 3);
-	return family->count >= 4 && born >= 4 && born * 2 >= windows && late;
+	bool is_often = born * 2 >= windows || (born * 5 >= windows && is_spread(family->windows, windows));
+	return family->count >= 4 && born >= 4 && is_often && late;
 }
 
 static bool is_collected(const struct situation *at, const struct family *family)
@@ -149,16 +165,18 @@ static bool is_collected(const struct situation *at, const struct family *family
 	return d && bursts_were_anywhere(d, marks_at(at, family->stack).site, before);
 }
 
-/* Parameters that are made while training goes on belong to models that are made again; more gradients than there
- * are parameters, to a graph of gradients. */
-static bool may_leak(const struct situation *at, const struct family *family)
+/* Parameters that are made while training goes on belong to models that are made again, and so does the state of
+ * optimizers that is made in many steps; more gradients than there are parameters, to a graph of gradients. */
+static bool may_leak(const struct situation *at, const struct families *all, const struct family *family)
 {
 	enum model_category category = model_label_category(at->m, family->label);
 	if (category == MODEL_PARAMETERS)
 		return at->work->backwards >= 4 || is_collected(at, family);
 	if (category == MODEL_GRADIENTS && family->count > model_parameters_of_size(at->m, family->largest_bytes))
 		return true;
-	return category != MODEL_GRADIENTS && category != MODEL_OPTIMIZER_STATE;
+	if (category == MODEL_OPTIMIZER_STATE)
+		return all->growth.series == &at->trend->steps;
+	return category != MODEL_GRADIENTS;
 }
 
 static bool is_in_graph(const struct situation *at, const struct family *family)
@@ -171,6 +189,14 @@ static bool is_in_graph(const struct situation *at, const struct family *family)
 static bool is_in_module(const struct situation *at, const struct family *family)
 {
 	return marks_at(at, family->stack).flags & MARK_FLAG(MARK_FORWARD);
+}
+
+/* Each block is larger than those before it. What autograd keeps of one line may be of many sizes in every pass. */
+static bool is_growing(const struct situation *at, const struct family *family)
+{
+	bool is_varied = family->largest_bytes > family->smallest_bytes * 2 &&
+			 family->newest_bytes * 4 > family->largest_bytes * 3;
+	return is_varied && (!is_in_graph(at, family) || family->early_bytes * 5 <= family->largest_bytes * 4);
 }
 
 static void sum_family(const struct situation *at, struct families *all, const struct family *family)
@@ -196,7 +222,7 @@ static void sum_family(const struct situation *at, struct families *all, const s
 		all->parameter_bytes += family->bytes;
 	if (family->threads * 2 >= family->count && family->threads >= 4)
 		all->thread_bytes += family->bytes;
-	if (family->largest_bytes > family->smallest_bytes * 2 && family->newest_bytes * 4 > family->largest_bytes * 3)
+	if (is_growing(at, family))
 		all->growing_bytes += family->bytes;
 }
 
@@ -216,7 +242,7 @@ static void sum_grown(const struct situation *at, struct families *all)
 		const struct family *family = &all->rows[i];
 		if (!family->count || family->newest_born < at->trend->events.windows[at->trend->events.count / 2].begin)
 			continue;
-		if (!may_leak(at, family) || family->count > 64 || family->bytes * 8 < all->growth.bytes || is_in_module(at, family))
+		if (!may_leak(at, all, family) || family->count > 64 || family->bytes * 8 < all->growth.bytes || is_in_module(at, family))
 			continue;
 		all->growing_bytes += family->bytes;
 		if (!all->largest || family->bytes > all->largest->bytes)
@@ -234,10 +260,12 @@ static bool is_whole_graph(const struct families *all)
 static enum verdict_kind kind_of(const struct situation *at, const struct families *all)
 {
 	static const char *const cache_words[] = {"cache", "kv_", "past_key", NULL};
+	static const char *const copy_words[] = {"deepcopy", NULL}; /* meant to be kept */
 	uint64_t half = all->explained_bytes / 2;
 	if (all->thread_bytes > half)
 		return VERDICT_KIND_PER_THREAD;
-	if (all->parameter_bytes > half || all->collected_bytes > half)
+	bool is_model = all->parameter_bytes > half && !stack_has_word(at, all->largest->stack, copy_words);
+	if (is_model || all->collected_bytes > half)
 		return VERDICT_KIND_CYCLE;
 	if (all->growing_bytes > half || stack_has_word(at, all->largest->stack, cache_words))
 		return VERDICT_KIND_CACHE;
@@ -284,8 +312,8 @@ static bool is_large(const struct situation *at, const struct trend_growth *grow
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
 	uint64_t space = evidence->categories.bytes[MODEL_WORKSPACE];
 	uint64_t live = evidence->live_bytes > space ? evidence->live_bytes - space : 0;
-	if (at->oom)
-		return growth->bytes * 5 >= live;
+	if (at->oom) /* and without it, it would have fitted */
+		return growth->bytes * 5 >= live && growth->bytes >= evidence->missing_bytes;
 	return growth->bytes * 20 >= live || growth->bytes >= TINY_BYTES * growth->periods;
 }
 
@@ -306,7 +334,7 @@ static bool judge_series(struct situation *at, const struct trend_series *series
 	if (!collect(at, &all))
 		return false;
 	for (uint32_t i = 0; i <= all.mask; i++)
-		if (all.rows[i].count && recurs(&all, &all.rows[i]) && may_leak(at, &all.rows[i]))
+		if (all.rows[i].count && recurs(&all, &all.rows[i]) && may_leak(at, &all, &all.rows[i]))
 			sum_family(at, &all, &all.rows[i]);
 	if (all.explained_bytes * 2 < all.growth.bytes)
 		sum_grown(at, &all);
