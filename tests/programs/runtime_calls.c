@@ -531,10 +531,6 @@ int main(int argc, char **argv)
 		*rows[i].call = find(&rows[i], argv[1]);
 		own[own_count++] = rows[i];
 	}
-	/* CUDA 11's node stands on 12's runtime, which has the functions that are not in the table.
-	 */
-	if (!strcmp(node, NAME_V11))
-		library = dlopen(NAME_V12, RTLD_NOW | RTLD_LOCAL);
 	CALL(HELPER(cudaStreamCreate)(&stream));
 	/* Contexts and code that are there before the first allocation are in no trace. */
 	void *variable;
