@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 static struct capture *captures; /* under way */
 static unsigned long long last_id;

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 #define STACK_DEPTH 64
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 static void copy_contents(char *to, bool to_device, const char *from, bool from_device,
 			  size_t bytes)

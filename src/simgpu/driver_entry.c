@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 #define NAME_ROOM	 128
 #define MISSING_SAID_MAX 4

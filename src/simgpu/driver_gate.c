@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 #include "sim_gate.h"
 
 #define PATIENCE_MS 1000 /* of one who asks */

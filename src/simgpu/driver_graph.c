@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 /* An executable graph is what it was made of: how many nodes, and those of memory in their order.
  */

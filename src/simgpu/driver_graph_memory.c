@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 struct graph_memory {
 	CUdeviceptr address;

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 #define PLAIN_KERNEL_REGISTERS          32
 #define PLAIN_BLOCKS_PER_MULTIPROCESSOR 2

@@ -4,7 +4,7 @@
  * 2 MiB; managed and pinned memory is the host's and charges no device.  A failed call leaves its
  * outputs untouched.
  */
-#include "driver.h"
+#include "driver_stream.h"
 
 #define SMALL_LIMIT_BYTES SIM_MIB
 #define HOST_PAGE_BYTES   4096

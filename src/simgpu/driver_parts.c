@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 /* ---- green contexts ---- */
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 #define GROWTH_BYTES (32 * SIM_MIB)
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 static struct CUstream_st default_streams[DRIVER_DEVICES_MAX];
 static struct CUstream_st *streams;

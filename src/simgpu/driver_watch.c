@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 #include "sim_watch.h"
 
 static const struct sim_watcher *watcher;

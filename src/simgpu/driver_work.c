@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "driver.h"
+#include "driver_stream.h"
 
 #define QUERIES_MAX 100000 /* in a row, by a thread that puts no work on streams in between */
 
