@@ -36,8 +36,9 @@ int intern_init(struct intern *intern)
 		  id_table_init(&intern->strings, STRINGS_CAPACITY) &&
 		  id_table_init(&intern->modules, MODULES_CAPACITY);
 	intern->frame_bits = map_zeroed(FRAMES_CAPACITY);
-	intern->stack_sites = map_zeroed(STACKS_CAPACITY * sizeof *intern->stack_sites);
-	return ok && intern->frame_bits && intern->stack_sites ? 0 : -ENOMEM;
+	intern->frame_steps = map_zeroed(FRAMES_CAPACITY * sizeof *intern->frame_steps);
+	intern->stack_steps = map_zeroed(STACKS_CAPACITY * sizeof *intern->stack_steps);
+	return ok && intern->frame_bits && intern->frame_steps && intern->stack_steps ? 0 : -ENOMEM;
 }
 
 static void hold_begin(struct intern_hold *hold)

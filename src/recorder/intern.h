@@ -19,7 +19,8 @@ struct intern {
 	struct id_table stacks, frames, strings, modules;
 	uint32_t last_string, last_module, last_python_frame, last_native_frame, last_stack, last_thread;
 	uint8_t *frame_bits;   /* by Python frame: PROBE_… of recorder/probe.h */
-	uint32_t *stack_sites; /* by stack: the program's Python frame that called an optimizer's step */
+	uint32_t *frame_steps; /* by Python frame: whose step of an optimizer it is, 0 nobody's */
+	uint32_t *stack_steps; /* by stack: which step of an optimizer it is in, by its caller and its class */
 	uint64_t devices_known[2 * 64]; /* key of what was last defined of a device */
 	uint16_t info_counts[MEMTRACE_INFO_COUNT];
 	_Alignas(8) char record[INTERN_RECORD_BYTES];

@@ -11,6 +11,7 @@
 #include "recorder/session.h"
 #include "recorder/thread.h"
 #include "recorder/unwind.h"
+#include "trace/marks.h"
 
 #define FRAME_HIDDEN UINT32_MAX
 
@@ -33,6 +34,7 @@ static uint32_t define_python_frame(struct session *session, const struct python
 		return 0;
 	id_table_put(&intern->frames, key, ++intern->last_python_frame, 0);
 	intern->frame_bits[intern->last_python_frame] = probe_frame_bits(source.file, source.function);
+	intern->frame_steps[intern->last_python_frame] = mark_step_class(source.file, source.function);
 	return intern->last_python_frame;
 }
 
@@ -133,10 +135,13 @@ static bool define_frames(struct session *session, const struct walked *walked, 
 static uint8_t bits_of(struct intern *intern, uint32_t stack, const uint32_t *frames, uint32_t count)
 {
 	uint8_t all = 0;
+	uint32_t class = 0; /* of the outermost step so far */
 	for (uint32_t i = 0; i < count; i++) {
 		uint8_t bits = intern->frame_bits[frames[i]];
-		if (all & PROBE_OPTIMIZER && !(bits & PROBE_TORCH) && !intern->stack_sites[stack])
-			intern->stack_sites[stack] = frames[i];
+		if (all & PROBE_OPTIMIZER && !(bits & PROBE_TORCH) && !intern->stack_steps[stack])
+			intern->stack_steps[stack] = (uint32_t)id_mix(frames[i], class) | 1;
+		else if (!(all & PROBE_OPTIMIZER) && intern->frame_steps[frames[i]])
+			class = intern->frame_steps[frames[i]];
 		all |= bits;
 	}
 	return all;

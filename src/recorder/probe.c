@@ -24,7 +24,7 @@ void probe_arm(void)
 void probe_disarm(void)
 {
 	thread_self.probe_seen = __atomic_load_n(&probe_backwards, __ATOMIC_RELAXED);
-	thread_self.probe_site = 0;
+	thread_self.probe_step = 0;
 	thread_self.probe_looks = 0;
 	__atomic_store_n(&has_disarmed, true, __ATOMIC_RELAXED);
 }
@@ -56,29 +56,30 @@ static void tell_phase(void)
 	record_event(&record);
 }
 
-/* A step stays one event however many kernels it launches; two steps have two callers. */
-static void tell_step(uint32_t site)
+/* A step stays one event however many kernels it launches; two steps have two callers, or optimizers of two
+ * classes. */
+static void tell_step(uint32_t step)
 {
 	thread_self.probe_looks = 0;
-	if (thread_self.probe_site == site)
+	if (thread_self.probe_step == step)
 		return;
-	thread_self.probe_site = site;
+	thread_self.probe_step = step;
 	tell_phase();
 }
 
 void probe_note_launch(void)
 {
-	uint32_t site = 0;
-	uint8_t bits = record_look(&site);
+	uint32_t step = 0;
+	uint8_t bits = record_look(&step);
 	if (bits & PROBE_BACKWARD || thread_self.is_engine)
 		return;
 	if (bits & PROBE_OPTIMIZER) {
-		tell_step(site);
+		tell_step(step);
 	} else if (bits & PROBE_FORWARD) {
 		probe_disarm();
 		tell_phase();
 	} else {
-		thread_self.probe_site = 0;
+		thread_self.probe_step = 0;
 		if (++thread_self.probe_looks >= PROBE_LAUNCHES)
 			probe_disarm();
 	}

@@ -42,7 +42,7 @@ void probe_disarm(void); /* the calling one */
 static inline void probe_note_free(uint8_t bits)
 {
 	if (probe_is_armed() && !(bits & PROBE_OPTIMIZER) && !thread_self.is_engine)
-		thread_self.probe_site = 0; /* the next step may have the same caller */
+		thread_self.probe_step = 0; /* the next one may be the same again */
 }
 
 /* For every block handed out: its stack arms or disarms. */

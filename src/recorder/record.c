@@ -232,7 +232,7 @@ void record_device_uuid(unsigned ordinal, const void *uuid)
 }
 
 /* Python frames only. */
-uint8_t record_look(uint32_t *site)
+uint8_t record_look(uint32_t *step)
 {
 	int saved = errno;
 	uint8_t bits = 0;
@@ -241,7 +241,7 @@ uint8_t record_look(uint32_t *site)
 		thread_id(session);
 		struct interned found = intern_stack(session, NULL, false);
 		bits = found.bits;
-		*site = session->intern.stack_sites[found.stack];
+		*step = session->intern.stack_steps[found.stack];
 		leave();
 	}
 	errno = saved;

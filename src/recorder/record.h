@@ -70,9 +70,9 @@ void record_early_blinds(struct session *);
 /* A library was opened or closed: the dump thread looks for Python again. No lock, no allocation. */
 void record_loader_changed(void);
 
-/* What the calling thread's Python stack says (PROBE_… of recorder/probe.h), and who called the optimizer. Records
- * nothing; 0 without a session. */
-uint8_t record_look(uint32_t *site);
+/* What the calling thread's Python stack says (PROBE_… of recorder/probe.h), and which step of an optimizer it is in.
+ * Records nothing; 0 without a session. */
+uint8_t record_look(uint32_t *step);
 
 /* True once a block of PyTorch's allocator was recorded. */
 bool record_has_blocks(void);

@@ -27,7 +27,7 @@ struct thread_self {
 	const void *asked_frame; /* of the computation that told, and where it returned to */
 	uint64_t asked_return;
 	uint32_t probe_seen;  /* the backward after which this thread was seen in a module: recorder/probe.h */
-	uint32_t probe_site;  /* the caller of the step that was told last, 0 none */
+	uint32_t probe_step;  /* the step that was told last, 0 none */
 	uint16_t probe_looks; /* launches looked at since */
 	uint8_t stack_bits;   /* of the stack above */
 	uint8_t is_engine;    /* one of autograd's, by its name; known once there is an id */

@@ -256,8 +256,7 @@ static uint32_t hash_function(const char *file, const char *function, uint32_t l
 	return hash | 1;
 }
 
-/* Of a function named "step": which it is. */
-static uint32_t step_class(const char *file, const char *function)
+uint32_t mark_step_class(const char *file, const char *function)
 {
 	size_t length = strlen(function);
 	bool is_step = length >= 4 && !strcmp(function + length - 4, "step");
@@ -278,7 +277,7 @@ void marks_walk_python(struct marks_walk *walk, const char *file, const char *fu
 		marks->step_site = frame;
 		walk->is_site_next = false;
 	}
-	uint32_t class = step_class(file, function);
+	uint32_t class = mark_step_class(file, function);
 	walk->step_class = class ? class : walk->step_class;
 	if (mark == MARK_OPTIMIZER) {
 		walk->is_site_next = true;

@@ -62,6 +62,8 @@ uint32_t mark_of_symbol(const char *symbol);
 bool mark_is_operator(const char *symbol);
 
 bool mark_is_torch(const char *file);
+/* Of a function named "step": which it is, a hash; else 0. */
+uint32_t mark_step_class(const char *file, const char *function);
 
 #define MARKS_PLACES 4
 

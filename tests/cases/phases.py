@@ -1,6 +1,6 @@
 """Training loops whose steps are hard to see: optimizers that allocate nothing (SGD without momentum,
-a fused one, two one after the other), accumulation, gradient clipping, evaluation in between. The
-counts are those that the program made itself."""
+a fused one, two one after the other, a fused one after one that allocates), accumulation, gradient
+clipping, evaluation in between. The counts are those that the program made itself."""
 
 import json
 import os
@@ -15,6 +15,18 @@ lock = threading.Lock()
 def note(what):
     with lock:
         counts[what] += 1
+
+
+class Scaled(torch.optim.Optimizer):
+    """One that somebody wrote: every step of it allocates."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            p.add_(p.grad / (p.grad.norm() + 1e-7), alpha=-0.1)
 
 
 def model_on(device):
@@ -56,6 +68,16 @@ def main(device="cuda:0"):
         halves[1].step()
         note("steps")
         note("steps")
+        model.zero_grad()
+    both = [
+        Scaled(model[0].parameters()),
+        torch.optim.AdamW(model[2].parameters(), fused=True),
+    ]
+    for _ in range(4):
+        backward(model, device)
+        for optimizer in both:
+            optimizer.step()
+            note("steps")
         model.zero_grad()
 
 
