@@ -96,7 +96,8 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	int32_t predicted;	/* in the same */
 	uint32_t stamp;
 	int32_t loaded;	      /* by torch.load, ever */
-	int32_t loaded_settled; /* of these, once it is known what they are */
+	uint16_t loaded_run;  /* the reading in which the last was, and how many there were in it, at most 65,535 */
+	uint16_t loaded_in_run;
 	uint32_t keeper;	      /* frame of the program's that has made one which it kept, 0 none */
 	uint32_t joiner;	      /* … one which the graph kept in which it was used */
 	struct block *newest; /* made outside backward, that may become a parameter */
@@ -216,8 +217,9 @@ struct loaded_look { /* at what torch.load read and the program still has */
 	bool has_several; /* of the size of a parameter: more than the weights were read */
 };
 void loaded_look(struct model *, const struct loop *, struct loaded_look *);
-/* To be asked in order of birth. */
 bool loaded_is_state(struct model *, const struct block *, const struct loaded_look *);
+/* A block was read by torch.load. */
+void loaded_note(struct model *, struct block *);
 
 /* ---------- classify.c; classify_free.c ---------- */
 
@@ -256,6 +258,7 @@ struct block_facts { /* in every live block */
 	bool is_before_model : 1; /* there was no parameter of its size yet */
 	bool is_in_row : 1; /* calls of a module without grad, one after the other, left one each */
 	bool is_flat : 1; /* as large as all the gradients of a pass together */
+	uint16_t read_before; /* of its size, by the torch.load that read it */
 };
 
 /* What was asked for it, in whole units of 512 bytes: what is left over of a segment may stay with a block, so
@@ -320,6 +323,8 @@ bool step_reaches(const struct model *, uint8_t slot, uint64_t born, uint64_t di
 
 struct attribution {
 	bool has_trained;
+	bool is_loading;       /* the last block was read by torch.load */
+	uint16_t loaded_runs; /* how often that began, modulo 65,536 */
 	struct loop loops[LOOPS_MAX];
 	uint32_t loop_count;
 	uint8_t loop_of_slot[MODEL_DEVICES_MAX + 1]; /* whose main was last active there */

@@ -217,7 +217,8 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 	if (verdict.kind == KIND_RECOMPUTED)
 		facts->loop->recomputed = e->sequence;
 	if (verdict.kind == KIND_LOADED)
-		size_get(m, block_asked(block))->loaded++;
+		loaded_note(m, block);
+	m->attribution->is_loading = verdict.kind == KIND_LOADED;
 	if (verdict.kind == KIND_STATE)
 		size_get(m, block_asked(block))->states++;
 	bool is_plain = !facts->is_backward && !block->facts.is_zeros && !block->facts.is_factory;

@@ -78,10 +78,22 @@ void loaded_look(struct model *m, const struct loop *loop, struct loaded_look *l
 	look->state_end = state.end;
 }
 
-/* Without such groups there is one state to a parameter, read after the weights. */
-static bool is_state_by_order(struct size_entry *size)
+void loaded_note(struct model *m, struct block *block)
 {
-	int32_t before = size->loaded_settled++;
+	struct size_entry *size = size_get(m, block_asked(block));
+	m->attribution->loaded_runs += !m->attribution->is_loading;
+	if (size->loaded_run != m->attribution->loaded_runs)
+		size->loaded_in_run = 0;
+	size->loaded_run = m->attribution->loaded_runs;
+	block->facts.read_before = size->loaded_in_run;
+	size->loaded_in_run += size->loaded_in_run < UINT16_MAX;
+	size->loaded++;
+}
+
+/* Without such groups there is one state to a parameter, read after the weights, which may be gone. */
+static bool is_state_by_order(const struct size_entry *size, const struct block *block)
+{
+	int32_t before = block->facts.read_before;
 	return before >= size->parameters && before < 2 * size->parameters;
 }
 
@@ -92,5 +104,5 @@ bool loaded_is_state(struct model *m, const struct block *block, const struct lo
 		return false;
 	if (look->state_end)
 		return block->facts.born >= look->state_begin && block->facts.born <= look->state_end;
-	return !look->has_several || is_state_by_order(size);
+	return !look->has_several || is_state_by_order(size, block);
 }

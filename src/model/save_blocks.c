@@ -15,6 +15,7 @@ static const struct field block_fields[] = {
 	FIELD(struct block, facts.born),
 	FIELD(struct block, facts.backwards),
 	FIELD(struct block, facts.calls),
+	FIELD(struct block, facts.read_before),
 	FIELD_BELOW(struct block, facts.label, LABEL_COUNT),
 	FIELD_BELOW(struct block, facts.kind, KIND_FORWARD + 1),
 	FIELD_BELOW(struct block, facts.context, MARK_COUNT),

@@ -43,6 +43,12 @@ static bool may_be_weight(const struct situation *at, const struct segment_block
 					       category == MODEL_INPUT || category == MODEL_UNKNOWN);
 }
 
+bool copy_is_read(const struct situation *at, uint32_t stack)
+{
+	static const char *const words[] = {"_load", "load_", NULL};
+	return marks_at(at, stack).context == MARK_LOAD || stack_has_word(at, stack, words);
+}
+
 enum loaded { LOADED_WEIGHTS, LOADED_DOUBTFUL, LOADED_STATE };
 
 /* Of a checkpoint, an optimizer's state looks like weights. One set that came before the model is these; several

@@ -37,12 +37,14 @@ static void find_leak(struct finder *finder)
 	keep(finder, &verdict);
 }
 
-/* A copy that nobody has touched since training began is worth a word when it is as large as the model. */
+/* A checkpoint that stays after the model has taken it is worth a word when it is as large as the model. What the program
+ * copies itself (averages, targets, the best so far) it wants. */
 static void find_duplicate(struct finder *finder)
 {
 	struct verdict verdict;
 	begin(finder, &verdict);
-	if (finder->at.work->has_trained && judge_duplicate(&finder->at) && verdict.is_certain)
+	if (finder->at.work->has_trained && judge_duplicate(&finder->at) && verdict.is_certain &&
+	    copy_is_read(&finder->at, verdict.evidence.stack))
 		keep(finder, &verdict);
 }
 

@@ -37,6 +37,8 @@ bool judge_hoard(struct situation *);
 
 /* verdict_copies.c */
 bool judge_duplicate(struct situation *);
+/* Was it read from a file, as checkpoints are? */
+bool copy_is_read(const struct situation *, uint32_t stack);
 
 /* verdict_casts.c: of a run that came to its end; and whether what grew (of which so much are copies that autocast
  * made, and weights of their size) is kept by an autocast region that was not left. */
