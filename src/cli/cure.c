@@ -84,8 +84,9 @@ static void keep(struct verdict_cure *cure, const struct whatif_setting *setting
 static void ask(struct whatif *whatif, const struct model_oom *oom, struct verdict_cure *cure)
 {
 	const struct whatif_setting *fitting[WHATIF_SETTINGS_MAX];
+	size_t doubtful;
 	int count = whatif_settings_that_fit(whatif, oom->sequence, oom->reserved_bytes + oom->free_bytes, fitting,
-					     WHATIF_SETTINGS_MAX);
+					     WHATIF_SETTINGS_MAX, &doubtful);
 	if (count < 0 || !is_reproduced(whatif, oom->sequence))
 		return;
 	*cure = (struct verdict_cure){
@@ -93,6 +94,7 @@ static void ask(struct whatif *whatif, const struct model_oom *oom, struct verdi
 		.is_inferred = whatif->doubts.has_private_pools,
 		.has_old_name = whatif->version.major == 2 && whatif->version.minor < 9,
 		.tried = whatif->setting_count - 1,
+		.doubtful = doubtful,
 	};
 	for (size_t i = 0; i < (size_t)count; i++)
 		if (is_worth_naming(whatif, fitting, i))

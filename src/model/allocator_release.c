@@ -18,6 +18,12 @@ static bool is_whole_segment(const struct piece *piece)
 	return !piece->segment->page_bytes && !piece_is_split(piece);
 }
 
+/* Neither a flush nor garbage collection takes from such a pool. */
+static bool is_private(const struct allocator *allocator, const struct pool *pool)
+{
+	return allocator->is_private && allocator->is_private[pool->class_index];
+}
+
 /* ---------- a flush ---------- */
 
 static void flush_segments(struct allocator *allocator, struct pool *pool)
@@ -52,9 +58,7 @@ void release_flush(struct allocator *allocator, const bool *classes)
 {
 	for (unsigned i = 0; i < allocator->pool_count; i++) {
 		struct pool *pool = &allocator->pools[i];
-		bool is_private =
-			allocator->is_private && allocator->is_private[pool->class_index];
-		if (classes ? !classes[pool->class_index] : is_private)
+		if (classes ? !classes[pool->class_index] : is_private(allocator, pool))
 			continue;
 		flush_segments(allocator, pool);
 		flush_pages(allocator, pool);
@@ -94,6 +98,11 @@ bool release_has_fraction(const struct allocator *allocator)
 	return allocator->limits.total_bytes && allocator_conf_has_fraction(&allocator->conf);
 }
 
+static bool is_collectable(const struct allocator *allocator, const struct pool *pool)
+{
+	return !pool->is_small && !is_private(allocator, pool);
+}
+
 struct collection {
 	uint64_t wanted_bytes, released_bytes;
 	double age_sum; /* in searches of the piece's pool */
@@ -109,8 +118,8 @@ static void count_collectable(struct allocator *allocator, struct collection *co
 {
 	for (unsigned i = 0; i < allocator->pool_count; i++) {
 		struct pool *pool = &allocator->pools[i];
-		const struct piece *piece = pool->is_small ? NULL : free_list_find(&pool->free, 0);
-		for (; piece; piece = free_list_after(&pool->free, piece)) {
+		const struct piece *piece = free_list_find(&pool->free, 0);
+		for (; piece && is_collectable(allocator, pool); piece = free_list_after(&pool->free, piece)) {
 			if (piece_is_split(piece))
 				continue;
 			collection->age_sum += age_of(pool, piece);
@@ -153,7 +162,7 @@ void release_collect(struct allocator *allocator)
 		double age = collection.age_sum / (double)collection.count;
 		found = false;
 		for (unsigned i = 0; i < allocator->pool_count; i++)
-			if (!allocator->pools[i].is_small)
+			if (is_collectable(allocator, &allocator->pools[i]))
 				found |= collect_pool(allocator, &allocator->pools[i], age,
 						      &collection);
 	}

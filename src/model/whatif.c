@@ -291,28 +291,38 @@ void whatif_rank(struct whatif *whatif)
 
 /* ---------- an OOM ---------- */
 
-static bool gets_past(const struct replay_result *result, uint64_t sequence)
+static int try_past(const struct whatif *whatif, struct whatif_setting *setting, uint64_t sequence,
+		    uint64_t capacity_bytes, bool *is_past)
 {
-	return !result->ooms || result->oom_sequence > sequence;
+	struct replay_choice choice = choice_of(whatif, setting);
+	choice.limits.capacity_bytes = capacity_bytes;
+	choice.stops_at_oom = true;
+	int error = replay_run(whatif->script, &choice, &setting->result);
+	*is_past = !error && (!setting->result.ooms || setting->result.oom_sequence > sequence);
+	return error;
 }
 
 int whatif_settings_that_fit(struct whatif *whatif, uint64_t sequence, uint64_t capacity_bytes,
-			     const struct whatif_setting **fitting, size_t count_max)
+			     const struct whatif_setting **fitting, size_t count_max, size_t *doubtful)
 {
 	size_t count = 0;
+	uint64_t sure_bytes = whatif->doubts.has_private_pools ? capacity_bytes / 5 * 4 : capacity_bytes;
+	*doubtful = 0;
 	whatif_add_useful(whatif);
 	for (size_t i = 0; i < whatif->setting_count; i++) {
 		struct whatif_setting *setting = &whatif->settings[i];
-		struct replay_choice choice = choice_of(whatif, setting);
-		choice.limits.capacity_bytes = capacity_bytes;
-		choice.stops_at_oom = true;
-		if (replay_run(whatif->script, &choice, &setting->result))
-			return -ENOMEM;
-		if (!setting->is_recorded && gets_past(&setting->result, sequence)) {
-			if (count < count_max)
-				fitting[count] = setting;
-			count++;
-		}
+		bool is_past, is_sure = true;
+		int error = try_past(whatif, setting, sequence, capacity_bytes, &is_past);
+		if (!error && is_past && !setting->is_recorded && sure_bytes < capacity_bytes)
+			error = try_past(whatif, setting, sequence, sure_bytes, &is_sure);
+		if (error)
+			return error;
+		if (setting->is_recorded || !is_past)
+			continue;
+		if (!is_sure)
+			++*doubtful;
+		else if (count++ < count_max)
+			fitting[count - 1] = setting;
 	}
 	return (int)count;
 }

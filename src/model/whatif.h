@@ -66,8 +66,9 @@ double whatif_error(const struct whatif *);
 
 /* For an OOM that was recorded at event `sequence` in the device's capacity (what PyTorch and others beside it could have
  * got in all): writes those of the useful settings, best first, under which the run gets past that point, and
- * returns how many they are; -ENOMEM. Only `count_max` are written. */
+ * returns how many they are; -ENOMEM. Only `count_max` are written. With private pools a replay is good to a fifth: those
+ * that get past it, but would not in a fifth less, are counted in `doubtful` instead. */
 int whatif_settings_that_fit(struct whatif *, uint64_t sequence, uint64_t capacity_bytes,
-			     const struct whatif_setting **fitting, size_t count_max);
+			     const struct whatif_setting **fitting, size_t count_max, size_t *doubtful);
 
 #endif

@@ -20,6 +20,7 @@ struct verdict_cure { /* what a replay under other settings of PyTorch's allocat
 	bool is_inferred;  /* there are private pools, which a replay can only guess */
 	bool has_old_name; /* the variable is PYTORCH_CUDA_ALLOC_CONF: PyTorch before 2.9 */
 	size_t tried, count;
+	size_t doubtful; /* get past it by less than the replay may be off, which is no promise: not among the settings */
 	struct verdict_setting settings[VERDICT_CURES_MAX]; /* under which it gets past the OOM */
 };
 

@@ -104,10 +104,24 @@ static void add_setting_name(struct text *out, const struct whatif_setting *sett
 		text_add(out, "  <- this run");
 }
 
-static void add_outcome(struct text *out, const struct whatif_setting *setting)
+/* Within the error of private pools the memory may be enough or not. The run itself is known. */
+static bool is_doubtful(const struct whatif_view *view, const struct whatif_setting *setting)
+{
+	uint64_t others = view->whatif->other_bytes;
+	uint64_t usable = view->memory_bytes > others ? view->memory_bytes - others : 0;
+	if (!view->whatif->doubts.has_private_pools || setting->is_recorded)
+		return false;
+	return setting->result.ooms ? setting->need_bytes / 5 * 4 <= usable :
+				      setting->need_bytes > usable / 5 * 4;
+}
+
+static void add_outcome(struct text *out, const struct whatif_view *view,
+			const struct whatif_setting *setting)
 {
 	add_number(out, setting->result.counters.retries, 9);
-	if (setting->result.ooms)
+	if (is_doubtful(view, setting))
+		text_add(out, setting->result.ooms ? "  may run out   " : "  may fit       ");
+	else if (setting->result.ooms)
 		text_printf(out, "  OOM, step %-4llu",
 			    (unsigned long long)setting->result.oom_step + 1);
 	else
@@ -123,7 +137,7 @@ static void add_row(struct text *out, const struct whatif_view *view,
 	add_mib(out, view->whatif, counters->reserved_bytes, 11);
 	add_number(out, counters->device_allocs, 14);
 	if (view->memory_bytes)
-		add_outcome(out, setting);
+		add_outcome(out, view, setting);
 	text_add(out, "  ");
 	add_setting_name(out, setting);
 	text_add_char(out, '\n');

@@ -230,6 +230,21 @@ static uint64_t reserved_after_collection(const char *framework, const char *tex
 	return bytes;
 }
 
+static void garbage_collection_leaves_private_pools_alone(void **state)
+{
+	static const bool is_private[2] = {false, true};
+	struct allocator_conf conf =
+		conf_of(NULL, "garbage_collection_threshold:0.4,per_process_memory_fraction:0.5");
+	struct allocator_limits limits = {.capacity_bytes = ALLOCATOR_NO_LIMIT, .total_bytes = 1000 * MIB};
+	(void)state;
+	struct allocator *allocator = allocator_create(&conf, &limits, 2, is_private);
+	allocator_free(allocator, allocator_alloc(allocator, 1, 150 * MIB));
+	allocator_free(allocator, allocator_alloc(allocator, 0, 100 * MIB));
+	assert_non_null(allocator_alloc(allocator, 0, 200 * MIB));
+	assert_int_equal(reserved(allocator), 350 * MIB);
+	allocator_release(allocator);
+}
+
 static void garbage_is_collected_above_the_threshold_of_the_fraction(void **state)
 {
 	(void)state;
@@ -371,6 +386,7 @@ int main(void)
 		cmocka_unit_test(private_pools_keep_their_segments_in_a_flush),
 		cmocka_unit_test(blocks_above_max_split_size_are_kept_whole),
 		cmocka_unit_test(oversize_blocks_are_released_before_everything_is),
+		cmocka_unit_test(garbage_collection_leaves_private_pools_alone),
 		cmocka_unit_test(garbage_is_collected_above_the_threshold_of_the_fraction),
 		cmocka_unit_test(a_fraction_limits_what_is_reserved),
 		cmocka_unit_test(a_flush_unmaps_whole_pages_only),
