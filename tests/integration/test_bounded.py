@@ -46,7 +46,9 @@ def check_timeline(report):
     assert max(highest) == device["reserved"]["peak_bytes"]
     peak = device["peak"]
     assert highest[peak["time_ns"] // timeline["width_ns"]] == peak["allocated_bytes"]
-    assert len(highest) > report["trace"]["duration_ns"] // timeline["width_ns"] - 2  # it ends with the last event
+    # It ends with the last event; with sanitizers the program ends a while later.
+    widths = report["trace"]["duration_ns"] // timeline["width_ns"]
+    assert len(highest) > widths * (0.9 if support.LINKED else 1) - 2
 
 
 def page_figures(page):

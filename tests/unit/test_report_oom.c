@@ -66,9 +66,9 @@ static void unknown_figures_are_called_unknown(void **state)
 
 static void advice_is_never_cut(void **state)
 {
-	const struct verdict_words words = {.defs = scene.defs, .facts = &scene.facts};
 	(void)state;
 	scene_finish(&scene);
+	const struct verdict_words words = {.defs = scene.defs, .facts = &scene.facts};
 	for (int is_known = 0; is_known < 2; is_known++)
 		for (unsigned advice = 0; advice < ADVICE_COUNT; advice++) {
 			const struct verdict verdict = {.cause = VERDICT_LEAK,
