@@ -117,6 +117,10 @@ void attribution_describe_work(const struct model *m, uint8_t slot, struct work 
 		.steps = a->step_count,
 		.backwards = a->backwards,
 		.call_begin = loop && (loop->in_forward || loop->in_backward) ? loop->call_begin : UINT64_MAX,
+		.backward_end = loop ? loop->backward_end : 0,
+		.step_most_bytes = step_most_bytes(m, slot),
+		.passes = loop ? loop->passes : 0,
+		.passes_least = loop ? loop->passes_least : 0,
 		.has_trained = a->has_trained,
 	};
 }

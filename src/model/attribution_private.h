@@ -137,6 +137,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t main;	  /* thread id, 0 none yet */
 	uint64_t last;	  /* event of main */
 	uint64_t call_begin; /* of the call that goes on: sequence */
+	uint64_t backward_end; /* of the last one: sequence */
 	uint64_t devices; /* bit a slot */
 	bool is_used, trains;
 	bool in_backward, by_grad; /* torch.autograd.grad */
@@ -145,6 +146,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	bool is_setting_up;
 	bool call_keeps; /* checkpointing keeps what a pass begins with, as a call without grad its outputs */
 	uint32_t backwards, steps, calls;
+	uint32_t passes, passes_least; /* forward passes since the last backward; the fewest before one, 0: there was none */
 	uint32_t call_count; /* blocks of the call that goes on */
 	uint32_t call_stack; /* of the first of them */
 	uint32_t call_again; /* blocks of that stack after it: calls that nothing stands between look like one */
@@ -312,6 +314,7 @@ struct steps {
 
 /* Record of place 0, 1, 2 … of those kept, made when `steps.count` covers it; NULL: there is none. */
 struct step_record *step_kept(struct model *, uint64_t place);
+uint64_t step_most_bytes(const struct model *, uint8_t slot); /* the highest peak of the ended steps that are kept */
 void step_note_moment(struct model *, struct loop *, enum model_moment_kind, const struct event *);
 void step_end(struct model *, struct loop *, const struct event *);
 void step_note_event(struct model *, struct loop *, struct device *, const struct event *);

@@ -146,6 +146,7 @@ void trend_note(struct trend *, enum change, uint64_t live_bytes, uint64_t seque
 void trend_end_step(struct trend *, uint64_t live_bytes, uint64_t sequence);
 bool trend_is_long(const struct trend_series *); /* enough to tell whether it grows */
 struct trend_growth trend_growth_of(const struct trend_series *);
+struct trend_growth trend_growth_since(const struct trend_series *, uint64_t sequence); /* no earlier than that */
 uint32_t trend_window_of(const struct trend_growth *, uint64_t sequence);
 
 /* ---------- casts.c: copies that autocast kept ---------- */
@@ -187,6 +188,9 @@ struct work { /* what was going on at a moment that is judged */
 	uint64_t steps, backwards;
 	uint64_t call_begin; /* sequence at which the call of a module that goes on began; UINT64_MAX: none does */
 	uint64_t casts_end;  /* sequence at which an autocast region last gave memory back */
+	uint64_t backward_end; /* of the loop's last one: sequence */
+	uint64_t step_most_bytes; /* allocated at the peak of the largest of the steps before, as far as they are kept */
+	uint32_t passes, passes_least; /* of the loop: forward passes since the last backward; the fewest before one */
 	bool has_trained;
 };
 

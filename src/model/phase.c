@@ -164,8 +164,16 @@ static void end_forward(struct model *m, struct loop *loop)
 	if (!loop->in_forward)
 		return;
 	loop->in_forward = false;
+	loop->passes++;
 	m->attribution->forwards++;
 	settle_call(m, loop);
+}
+
+static void count_passes(struct loop *loop)
+{
+	if (loop->passes && (!loop->passes_least || loop->passes < loop->passes_least))
+		loop->passes_least = loop->passes;
+	loop->passes = 0;
 }
 
 static void begin_backward(struct model *m, struct loop *loop, const struct event *e)
@@ -177,6 +185,7 @@ static void begin_backward(struct model *m, struct loop *loop, const struct even
 	a->has_trained = true;
 	a->stamp++;
 	end_forward(m, loop);
+	count_passes(loop);
 	settle_recent(m, loop, false);
 }
 
@@ -184,6 +193,7 @@ static void end_backward(struct model *m, struct loop *loop, const struct event 
 {
 	step_note_moment(m, loop, MODEL_AFTER_BACKWARD, e);
 	loop->in_backward = false;
+	loop->backward_end = e->sequence;
 	loop->backwards++;
 	m->attribution->backwards++;
 	loop->window_is_open |= !loop->by_grad;

@@ -172,7 +172,8 @@ static const struct field timeline_fields[] = {
 
 static const struct field work_fields[] = {
 	FIELD(struct work, steps), FIELD(struct work, backwards), FIELD(struct work, call_begin),
-	FIELD(struct work, casts_end),
+	FIELD(struct work, casts_end), FIELD(struct work, backward_end), FIELD(struct work, step_most_bytes),
+	FIELD(struct work, passes), FIELD(struct work, passes_least),
 	FIELD_BOOL(struct work, has_trained), FIELD_END,
 };
 
@@ -186,16 +187,16 @@ SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 56);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 11536);
+SAVED_SIZE(device, 11560);
 SAVED_SIZE(casts, 80);
 SAVED_SIZE(bursts, 1048);
 SAVED_SIZE(burst_place, 32);
 SAVED_SIZE(model_oom, 136);
-SAVED_SIZE(suspect, 256);
+SAVED_SIZE(suspect, 280);
 SAVED_SIZE(trend_window, 32);
 SAVED_SIZE(trend_series, 1592);
 SAVED_SIZE(trend, 3192);
-SAVED_SIZE(work, 40);
+SAVED_SIZE(work, 64);
 SAVED_SIZE(timeline_sums, 16);
 SAVED_SIZE(timeline, 4128);
 

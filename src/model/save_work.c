@@ -58,6 +58,7 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, main),
 	FIELD(struct loop, last),
 	FIELD(struct loop, call_begin),
+	FIELD(struct loop, backward_end),
 	FIELD(struct loop, devices),
 	FIELD_BOOL(struct loop, is_used),
 	FIELD_BOOL(struct loop, trains),
@@ -69,6 +70,8 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, backwards),
 	FIELD(struct loop, steps),
 	FIELD(struct loop, calls),
+	FIELD(struct loop, passes),
+	FIELD(struct loop, passes_least),
 	FIELD(struct loop, call_count),
 	STACK_OF(struct loop, call_stack),
 	FIELD(struct loop, call_again),
@@ -129,8 +132,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 768);
-SAVED_SIZE(attribution, 7432);
+SAVED_SIZE(loop, 784);
+SAVED_SIZE(attribution, 7560);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(size_entry, 64);
 

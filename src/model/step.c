@@ -105,6 +105,16 @@ struct step_record *step_kept(struct model *m, uint64_t place)
 	return records ? &records[place] : NULL;
 }
 
+uint64_t step_most_bytes(const struct model *m, uint8_t slot)
+{
+	const struct steps *steps = &m->attribution->steps;
+	uint64_t most = 0;
+	for (uint64_t i = 0; steps->records && i < steps->count && i < RECORDS; i++)
+		if (steps->records[i].slot == slot && steps->records[i].peak_bytes > most)
+			most = steps->records[i].peak_bytes;
+	return most;
+}
+
 void step_end(struct model *m, struct loop *loop, const struct event *e)
 {
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {

@@ -134,12 +134,10 @@ bool trend_is_long(const struct trend_series *series)
 	return series->count >= WINDOWS_LEAST;
 }
 
-struct trend_growth trend_growth_of(const struct trend_series *series)
+static struct trend_growth growth_from(const struct trend_series *series, uint32_t first)
 {
 	struct trend_growth growth = {.series = series};
-	if (!trend_is_long(series))
-		return growth;
-	uint32_t first = skip_flat(series, rise_begin(series)), windows = series->count - first;
+	uint32_t windows = series->count - first;
 	uint32_t last_third = series->count - (windows + 2) / 3;
 	growth.first = first;
 	growth.windows = windows;
@@ -154,6 +152,23 @@ struct trend_growth trend_growth_of(const struct trend_series *series)
 	growth.is_growing = windows >= WINDOWS_LEAST && count_rises(series, first) >= 3 &&
 			    count_rises(series, last_third ? last_third - 1 : 0);
 	return growth;
+}
+
+struct trend_growth trend_growth_of(const struct trend_series *series)
+{
+	if (!trend_is_long(series))
+		return (struct trend_growth){.series = series};
+	return growth_from(series, skip_flat(series, rise_begin(series)));
+}
+
+struct trend_growth trend_growth_since(const struct trend_series *series, uint64_t sequence)
+{
+	if (!trend_is_long(series))
+		return (struct trend_growth){.series = series};
+	uint32_t first = rise_begin(series);
+	while (first + 1 < series->count && series->windows[first + 1].begin <= sequence)
+		first++;
+	return growth_from(series, skip_flat(series, first));
 }
 
 /* The window of an event; UINT32_MAX: before the growth. After the last full one: that of the open one. */

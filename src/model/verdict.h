@@ -97,6 +97,7 @@ enum verdict_advice {
 	ADVICE_SHORTER_SEGMENTS,
 	ADVICE_SPARSE_EMBEDDING,
 	ADVICE_LARGEST_FIRST,
+	ADVICE_CUT_BATCH,
 	ADVICE_COUNT
 };
 
@@ -129,6 +130,7 @@ struct verdict_evidence {
 	struct model_categories categories;
 	uint64_t pass_bytes;   /* of these, what a pass that goes on has made, not decided yet: its graph, most likely */
 	uint64_t batch_bytes;  /* of these, what is made anew for each batch; set where it is too much */
+	uint64_t step_most_bytes; /* the peak of the steps before, where this one is far above it; else 0 */
 	uint64_t steps;	       /* completed */
 	uint64_t growth_bytes; /* of the live minimum */
 	uint64_t growth_periods;

@@ -89,6 +89,9 @@ static void advise_phase(struct situation *at, enum verdict_kind phase)
 		verdict_add_action(verdict, ADVICE_LOAD_CPU, false, 0);
 	else
 		advise_graph(at, phase);
+	if (verdict->evidence.step_most_bytes)
+		add(verdict, ADVICE_CUT_BATCH,
+		    verdict->evidence.live_bytes + verdict->evidence.asked_bytes - verdict->evidence.step_most_bytes);
 	if (phase == VERDICT_KIND_OPTIMIZER && stack_has_word(at, at->oom->stack, foreach_words))
 		add(verdict, ADVICE_NO_FOREACH, verdict->evidence.categories.bytes[MODEL_TEMPORARY]);
 	if (is_of_embedding(at))

@@ -2,6 +2,8 @@
  * (too_big). What would make it less is said in verdict_advice.c. */
 #include "model/verdict_private.h"
 
+#define STEPS_USUAL 8 /* of so many it can be said what steps usually take */
+
 static const char *const evaluation_words[] = {"eval", "valid", "test_", "predict", "generate", "infer", "sample", NULL};
 static const char *const load_words[] = {"load", "state_dict", "from_pretrained", "save", NULL};
 static const char *const adam_words[] = {"adam", "lamb", "lion", NULL};
@@ -67,6 +69,15 @@ static enum verdict_kind phase_of_oom(const struct situation *at)
 
 /* ---------- the judgement ---------- */
 
+/* Several steps made do with less than half of what this one has and asks for, and the batch makes the difference. */
+static bool is_far_above(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t now = evidence->live_bytes + evidence->asked_bytes, before = at->work->step_most_bytes;
+	return evidence->steps >= STEPS_USUAL && before && now / 2 >= before &&
+	       evidence->batch_bytes + evidence->asked_bytes >= (now - before) / 2;
+}
+
 void judge_size(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;
@@ -88,7 +99,10 @@ void judge_size(struct situation *at)
 	bool went_round = evidence->steps || at->work->backwards; /* a step of SGD allocates nothing */
 	bool is_moment = phase != VERDICT_KIND_NONE && (went_round || phase == VERDICT_KIND_OPTIMIZER ||
 							phase == VERDICT_KIND_LOAD || phase == VERDICT_KIND_EVALUATION);
-	if (is_moment && !is_static) {
+	bool is_of_batch = phase == VERDICT_KIND_NONE || phase == VERDICT_KIND_BACKWARD;
+	if (is_of_batch && !is_static && is_far_above(at))
+		evidence->step_most_bytes = at->work->step_most_bytes;
+	if ((is_moment || evidence->step_most_bytes) && !is_static) {
 		verdict->cause = VERDICT_SPIKE;
 		verdict->kind = phase;
 	} else {

@@ -7,6 +7,7 @@
 
 #define TINY_BYTES  4096
 #define HOARD_COUNT 64 /* so many equal blocks of one line are a loop that appends, not a choice */
+#define PASSES_USUAL 8 /* before a backward, at most */
 
 struct family { /* live blocks of one place, born while memory grew */
 	uint64_t place;
@@ -326,9 +327,9 @@ static void blame_casts(struct situation *at)
 	verdict->actions[0].advice = ADVICE_CLEAR_AUTOCAST;
 }
 
-static bool judge_series(struct situation *at, const struct trend_series *series, bool by_step)
+static bool judge_rise(struct situation *at, struct trend_growth growth, bool by_step)
 {
-	struct families all = {.growth = trend_growth_of(series)};
+	struct families all = {.growth = growth};
 	if (!all.growth.is_growing || !is_large(at, &all.growth) || is_setting_up(at, &all.growth, by_step))
 		return false;
 	if (!collect(at, &all))
@@ -347,11 +348,22 @@ static bool judge_series(struct situation *at, const struct trend_series *series
 	return true;
 }
 
+/* Of a program that has trained: forward passes pile up, many times as many as it makes before a backward. One that
+ * makes many then runs a cell over a sequence, which may be longer this time. */
+static bool is_piling(const struct work *work)
+{
+	return work->passes_least && work->passes_least <= PASSES_USUAL && work->passes >= 8 &&
+	       work->passes / 4 >= work->passes_least;
+}
+
 bool judge_leak(struct situation *at)
 {
 	if (!at->map || !at->trend)
 		return false;
-	return judge_series(at, &at->trend->steps, true) || judge_series(at, &at->trend->events, false);
+	if (judge_rise(at, trend_growth_of(&at->trend->steps), true) ||
+	    judge_rise(at, trend_growth_of(&at->trend->events), false))
+		return true;
+	return at->oom && is_piling(at->work) && judge_rise(at, trend_growth_since(&at->trend->events, at->work->backward_end), false);
 }
 
 /* Equal data of one line, and nearly nothing else: all that is live is looked at, since a few blocks are no trend. */

@@ -212,14 +212,20 @@ static void say_composition(struct text *out, const struct verdict_evidence *evi
 static void say_spike(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	static const char *const phases[VERDICT_KIND_COUNT] = {
-		[VERDICT_KIND_NONE] = "A moment needs more than the rest of the run. ",
+		[VERDICT_KIND_NONE] = "This step needs more than those before. ",
 		[VERDICT_KIND_FIRST_STEP] = "The first step needs more than later ones. ",
 		[VERDICT_KIND_OPTIMIZER] = "The optimizer's step needs more than forward and backward. ",
 		[VERDICT_KIND_EVALUATION] = "Evaluation needs more than training. ",
 		[VERDICT_KIND_LOAD] = "Loading or saving needs more than the rest of the run. ",
 		[VERDICT_KIND_BACKWARD] = "This backward pass needs more than those before. ",
 	};
+	const struct verdict_evidence *evidence = &verdict->evidence;
 	text_add(out, phases[verdict->kind]);
+	if (evidence->step_most_bytes) {
+		add_number(out, "With what it asks for it is at ", evidence->live_bytes + evidence->asked_bytes);
+		add_number(out, "; of the steps before, the largest took ", evidence->step_most_bytes);
+		text_add(out, ". ");
+	}
 	if (verdict->kind == VERDICT_KIND_FIRST_STEP) {
 		add_number(out, "", verdict->evidence.bytes);
 		text_add(out, " are for a trial (of variants, a warm-up), from ");
@@ -368,6 +374,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_NO_TRIAL] = "no trial of variants in the first step (autotuning, warm-up)",
 		[ADVICE_SHORTER_SEGMENTS] = "checkpointing in shorter pieces: one is recomputed at once",
 		[ADVICE_SPARSE_EMBEDDING] = "nn.Embedding(sparse=True), with SGD or SparseAdam",
+		[ADVICE_CUT_BATCH] = "a limit for the largest batch: cut long inputs",
 		[ADVICE_LARGEST_FIRST] = "the largest batch first: later ones fit in what it leaves",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];

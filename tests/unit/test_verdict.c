@@ -267,6 +267,24 @@ static void growth_in_every_second_step_is_half_in_each(void **state)
 		assert_int_equal(growth_of(steps, 64 * MIB, 64 * MIB, 0).each_bytes, 32 * MIB);
 }
 
+/* Twenty-five steps that bring a few KiB, then twenty of 24 MiB. */
+static void a_late_rise_is_told_without_what_was_before(void **state)
+{
+	static struct trend trend;
+	uint64_t live_bytes = 64 * MIB;
+	(void)state;
+	trend = (struct trend){0};
+	for (uint64_t i = 1; i <= 45; i++) {
+		live_bytes += i <= 25 ? 4096 : 24 * MIB;
+		trend_note(&trend, CHANGE_OBTAINED, live_bytes, i);
+		trend_end_step(&trend, live_bytes, i);
+	}
+	struct trend_growth late = trend_growth_since(&trend.steps, 25);
+	assert_int_equal(trend_growth_of(&trend.steps).windows, 45);
+	assert_true(late.is_growing && late.windows >= 18 && late.windows <= 21);
+	assert_true(late.bytes >= 440 * MIB && late.bytes <= 481 * MIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +300,7 @@ int main(void)
 		cmocka_unit_test(actions_are_ordered_by_what_they_save),
 		cmocka_unit_test(growth_is_that_of_a_usual_step),
 		cmocka_unit_test(growth_in_every_second_step_is_half_in_each),
+		cmocka_unit_test(a_late_rise_is_told_without_what_was_before),
 	};
 	return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
 }
