@@ -17,6 +17,7 @@
 #define GRAPH_COUNT	4 /* fewer blocks are no graph */
 #define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
 #define PARAMETER_SITES	8
+#define STORE_SITES	8
 #define PLACES_SEEN	64
 
 struct model;
@@ -100,6 +101,7 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	uint16_t loaded_in_run;
 	uint32_t keeper;	      /* frame of the program's that has made one which it kept, 0 none */
 	uint32_t joiner;	      /* … one which the graph kept in which it was used */
+	uint32_t copied;	      /* from the host, by the program */
 	struct block *newest; /* made outside backward, that may become a parameter */
 };
 
@@ -157,6 +159,9 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint64_t gradient_bytes; /* asked for those that the last backward to leave several has left */
 	uint64_t recomputed; /* when a module last ran inside a backward: sequence */
 	uint64_t flat_bytes;     /* asked for what the program joined them to, 0: it has not */
+	uint64_t early_copied_bytes; /* from the host, before anything trained */
+	uint32_t late_copies; /* from the host, since: batches come from there */
+	uint32_t late_data; /* that the program computed for a pass, since: batches are taken from what it has */
 	uint64_t latest; /* address of what the program itself made last, 0: it is gone */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
 	struct block_list clones; /* of parameters, by the program */
@@ -338,8 +343,11 @@ struct attribution {
 	struct tombstone *tombstones;
 	uint32_t tombstone_count, tombstone_capacity, tombstone_free;
 	uint64_t tombstones_lost;
+	uint64_t gone_sequence, gone_bytes; /* of the gradient that was taken back last */
 	uint32_t parameter_sites[PARAMETER_SITES]; /* frames that made what turned out to be a parameter */
 	uint32_t parameter_site_count;		   /* ever */
+	uint32_t store_sites[STORE_SITES];	   /* … what the program takes its batches from */
+	uint32_t store_site_count;		   /* ever */
 	struct place_seen {
 		uint32_t line;
 		uint64_t since; /* sequence */

@@ -234,6 +234,36 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 
 /* ---------- copied to ---------- */
 
+static void count_copy(struct model *m, struct loop *loop, const struct block *block)
+{
+	size_get(m, block_asked(block))->copied++;
+	if (!m->attribution->has_trained)
+		loop->early_copied_bytes += block->bytes;
+	else
+		loop->late_copies += block->bytes >= SIGNIFICANT_BYTES;
+}
+
+/* What is stored in another order (channels last) is made first, and then filled from a block of its size to which
+ * the copy goes. NULL: it goes there itself. */
+static struct block *filled_from(struct model *m, const struct block *block)
+{
+	struct block *before = block->facts.before;
+	if (!before || before->facts.is_copied_to || block_asked(before) != block_asked(block) ||
+	    before->facts.calls != block->facts.calls || before->facts.backwards != block->facts.backwards)
+		return NULL;
+	uint32_t line = attribution_marks(m, block->stack)->places[0].line;
+	return line && attribution_marks(m, before->stack)->places[0].line == line ? before : NULL;
+}
+
+static void become_input(struct model *m, struct loop *loop, struct block *block)
+{
+	list_remove(block);
+	block->facts.is_copied_to = true;
+	block->facts.kind = KIND_INPUT;
+	list_push(&loop->kept, block);
+	relabel(m, block, LABEL_INPUT);
+}
+
 void classify_copy(struct model *m, struct block *block)
 {
 	struct loop *loop = &m->attribution->loops[block->facts.loop];
@@ -241,11 +271,14 @@ void classify_copy(struct model *m, struct block *block)
 	if (own->is_copied_to)
 		return;
 	own->is_copied_to = true;
-	if ((own->kind != KIND_FORWARD && own->kind != KIND_DATA) || !context_is_users(own->context))
+	if (!context_is_users(own->context))
 		return;
-	list_remove(block);
-	own->kind = KIND_INPUT;
-	list_push(&loop->kept, block);
+	count_copy(m, loop, block);
+	if (own->kind != KIND_FORWARD && own->kind != KIND_DATA)
+		return;
+	struct block *filled = filled_from(m, block);
+	if (filled)
+		become_input(m, loop, filled);
+	become_input(m, loop, block);
 	loop->window_is_open = true;
-	relabel(m, block, LABEL_INPUT);
 }

@@ -50,7 +50,7 @@ static enum label freed_forward(const struct model *m, const struct block *block
 static bool may_inherit(const struct model *m, const struct block *heir)
 {
 	uint8_t kind = heir->facts.kind;
-	if (heir->facts.is_copied_to || block_age(m, heir) > 1)
+	if (heir->facts.is_copied_to || heir->facts.context == MARK_COPY || block_age(m, heir) > 1)
 		return false;
 	return kind == KIND_FORWARD || kind == KIND_DATA || kind == KIND_INPUT || kind == KIND_STEP;
 }
@@ -68,13 +68,26 @@ static struct block *heir_of(struct model *m, const struct block *block, const s
 	return clone_of(&m->attribution->loops[block->facts.loop], block_asked(block));
 }
 
+/* The gradient goes just before its parameter where that goes as a whole, with its model. */
+static bool goes_with_gradient(const struct model *m, const struct block *block, const struct event *e)
+{
+	const struct attribution *a = m->attribution;
+	return e->sequence == a->gone_sequence + 1 && block_asked(block) == a->gone_bytes;
+}
+
+/* Of a model that goes, without gradients: as many are left as ever had one, and no copy need take its place. */
+static bool is_spare(const struct size_entry *size, const struct moment_facts *facts)
+{
+	return facts->marks->context == MARK_USER && size->gradients_most && size->parameters >= size->gradients_most;
+}
+
 /* `parameter.data = …`: the newest block of its size takes its place, or a copy made before. */
-static void pass_on(struct model *m, struct block *block, const struct moment_facts *facts)
+static void pass_on(struct model *m, struct block *block, const struct event *e, const struct moment_facts *facts)
 {
 	struct size_entry *size = size_get(m, block_asked(block));
 	size->parameters--;
 	struct block *heir = heir_of(m, block, size, facts->marks->context);
-	if (!heir)
+	if (!heir || (heir->facts.is_clone && (goes_with_gradient(m, block, e) || is_spare(size, facts))))
 		return;
 	list_remove(heir);
 	heir->facts.kind = KIND_PARAMETER;
@@ -92,14 +105,15 @@ static bool is_datum_after_all(struct model *m, const struct block *block)
 	       block->facts.label == LABEL_PARAMETER && !size->gradients_most && !size->states;
 }
 
-static enum label freed_parameter(struct model *m, struct block *block, const struct moment_facts *facts)
+static enum label freed_parameter(struct model *m, struct block *block, const struct event *e,
+				  const struct moment_facts *facts)
 {
 	uint8_t context = facts->marks->context;
 	if (is_datum_after_all(m, block) && context_is_users(context)) {
 		size_add_parameter(m, block_asked(block), -1);
 		return LABEL_INPUT;
 	}
-	pass_on(m, block, facts);
+	pass_on(m, block, e, facts);
 	bool is_scratch = context == MARK_LOAD || context == MARK_INIT || context == MARK_USER_INIT ||
 			  (block->facts.context == MARK_USER_INIT && !block_age(m, block));
 	if (block_is_cache(m, block))
@@ -218,7 +232,7 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 	case KIND_RECOMPUTED:
 		return is_freed_by_recomputing(facts) ? LABEL_PASS_TEMPORARY : LABEL_RECOMPUTED;
 	case KIND_PARAMETER:
-		return freed_parameter(m, block, facts);
+		return freed_parameter(m, block, e, facts);
 	case KIND_LOADED:
 		return block_age(m, block) ? (enum label)own->label : LABEL_TEMPORARY;
 	case KIND_STEP:
@@ -325,6 +339,10 @@ void classify_free(struct model *m, struct block *block, const struct event *e,
 	if (size && size->newest == block)
 		size->newest = NULL;
 	leave_pass(m, block, facts->is_backward);
+	if (block->facts.label == LABEL_GRADIENT) {
+		m->attribution->gone_sequence = e->sequence;
+		m->attribution->gone_bytes = block_asked(block);
+	}
 	pass_to_successor(m, block, facts);
 	if (m->attribution->loops[block->facts.loop].latest == block->address)
 		m->attribution->loops[block->facts.loop].latest = 0;

@@ -82,6 +82,25 @@ static bool is_store(const struct block *block, const struct size_entry *size)
 	return block->facts.is_factory && !size->states && !size->gradients_most;
 }
 
+/* The program makes one after the other there, as for a list of what it keeps. */
+static bool is_one_of_many(struct model *m, const struct block *block, const struct size_entry *size)
+{
+	const struct block *newest = size->newest;
+	return !block->facts.is_early && newest && newest != block &&
+	       attribution_marks(m, newest->stack)->site == attribution_marks(m, block->stack)->site;
+}
+
+/* All that the program trains on was copied before it began: its batches are taken from what it had then (or from a
+ * part of that, for some epochs), or what was copied was computed anew (standardised). */
+static bool is_store_from_copies(struct model *m, const struct loop *loop, const struct block *block,
+				 const struct size_entry *size)
+{
+	const struct block_facts *facts = &block->facts;
+	bool is_computed = facts->kind == KIND_INPUT && !facts->is_copied_to && !facts->is_factory;
+	return is_computed && !loop->late_copies && loop->early_copied_bytes >= block->bytes &&
+	       (loop->late_data || size->copied) && !is_one_of_many(m, block, size);
+}
+
 bool block_is_cache(const struct model *m, const struct block *block)
 {
 	const struct block_facts *facts = &block->facts;
@@ -183,6 +202,23 @@ static bool is_old_enough(const struct loop *loop, const struct block_facts *fac
 	return facts->is_early || age > loop_age_of_kept(loop);
 }
 
+static bool is_made_as_store(struct model *m, const struct loop *loop, const struct block *block)
+{
+	uint32_t site = attribution_marks(m, block->stack)->site;
+	for (unsigned i = 0; site && !loop->late_copies && i < STORE_SITES; i++)
+		if (m->attribution->store_sites[i] == site)
+			return true;
+	return false;
+}
+
+static void keep_store(struct model *m, struct block *block)
+{
+	struct attribution *a = m->attribution;
+	if (!is_made_as_store(m, &a->loops[block->facts.loop], block))
+		a->store_sites[a->store_site_count++ % STORE_SITES] = attribution_marks(m, block->stack)->site;
+	list_remove(block);
+}
+
 void kept_age(struct model *m, struct loop *loop, struct block *block, bool after_call)
 {
 	const struct block_facts *facts = &block->facts;
@@ -208,6 +244,8 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 		join_graph(m, block);
 	else if (age <= loop_age_of_kept(loop))
 		return;
+	else if (is_store_from_copies(m, loop, block, size))
+		keep_store(m, block);
 	else if (!facts->is_copied_to && !facts->is_factory)
 		keep(m, block, LABEL_OTHER);
 	else if (facts->is_zeros && !is_store(block, size))
@@ -232,10 +270,20 @@ void long_lived_age(struct model *m, struct loop *loop, bool after_call)
 	}
 	/* In order of birth. */
 	while (loop->young.first && block_age(m, loop->young.first) > loop_age_of_kept(loop))
-		keep(m, loop->young.first, LABEL_KEPT);
+		if (is_made_as_store(m, loop, loop->young.first))
+			block_settle_as(m, loop->young.first, LABEL_INPUT);
+		else
+			keep(m, loop->young.first, LABEL_KEPT);
 }
 
 /* ---------- what is as it is when a report is made ---------- */
+
+/* Calls of modules without grad have followed, as in an evaluation, but so did the backward of its own iteration. */
+static bool is_of_last_step(const struct model *m, const struct loop *loop, const struct block *block)
+{
+	uint64_t age = block_age(m, block);
+	return !block->facts.is_in_row && age && age <= loop_backwards_a_step(loop);
+}
 
 /* Far older than an iteration, and made inside a module: something holds its graph. */
 static void settle_old(struct model *m, struct block *block)
@@ -245,6 +293,8 @@ static void settle_old(struct model *m, struct block *block)
 	bool is_open = facts->label == LABEL_FORWARD || facts->label == LABEL_OUTLIVED;
 	if (facts->is_flat && (is_open || facts->label == LABEL_USER))
 		relabel(m, block, LABEL_GRADIENT);
+	else if (facts->label == LABEL_NO_GRAD && is_of_last_step(m, loop, block))
+		relabel(m, block, LABEL_HELD);
 	else if (is_open && block_age(m, block) > loop_age_of_kept(loop))
 		relabel(m, block, LABEL_RETAINED);
 	else if ((is_open || facts->label == LABEL_USER || (facts->kind == KIND_INPUT && block_age(m, block))) &&

@@ -83,6 +83,9 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, gradient_bytes),
 	FIELD(struct loop, recomputed),
 	FIELD(struct loop, flat_bytes),
+	FIELD(struct loop, early_copied_bytes),
+	FIELD(struct loop, late_copies),
+	FIELD(struct loop, late_data),
 	FIELD(struct loop, latest),
 	FIELD_END,
 };
@@ -99,8 +102,12 @@ static const struct field attribution_fields[] = {
 	FIELD(struct attribution, step_count),
 	FIELD(struct attribution, steps.count),
 	FIELD(struct attribution, tombstones_lost),
+	FIELD(struct attribution, gone_sequence),
+	FIELD(struct attribution, gone_bytes),
 	FIELD_ROW(struct attribution, parameter_sites),
 	FIELD(struct attribution, parameter_site_count),
+	FIELD_ROW(struct attribution, store_sites),
+	FIELD(struct attribution, store_site_count),
 	FIELD_ROW(struct attribution, entered),
 	FIELD_END,
 };
@@ -124,6 +131,7 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, loaded_in_run),
 	FIELD(struct size_entry, keeper),
 	FIELD(struct size_entry, joiner),
+	FIELD(struct size_entry, copied),
 	FIELD_END,
 };
 
@@ -132,10 +140,10 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 784);
-SAVED_SIZE(attribution, 7560);
+SAVED_SIZE(loop, 800);
+SAVED_SIZE(attribution, 7736);
 SAVED_SIZE(place_seen, 16);
-SAVED_SIZE(size_entry, 64);
+SAVED_SIZE(size_entry, 72);
 
 /* ---------- steps ---------- */
 
