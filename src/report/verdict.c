@@ -78,7 +78,8 @@ static void add_counter(struct text *out, const struct verdict *verdict, const s
 	text_init_fixed(&line, buffer, sizeof buffer);
 	text_add(&line, "Against it: ");
 	text_add_size(&line, verdict->counter_bytes);
-	text_printf(&line, " are %s, more than ", sides[verdict->counter]);
+	bool is_enough = verdict->counter_bytes > verdict->evidence.missing_bytes;
+	text_printf(&line, " are %s, %s ", sides[verdict->counter], is_enough ? "more than" : "of");
 	add_missing(&line, verdict);
 	bool may_be_set = verdict->counter == VERDICT_FRAGMENTATION &&
 			  !verdict_refutes_settings(verdict, words->cure);

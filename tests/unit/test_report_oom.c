@@ -150,6 +150,20 @@ static void a_setting_is_not_hoped_for_and_ruled_out_at_once(void **state)
 	assert_non_null(strstr(told(&verdict, &words), "will not help: settings"));
 }
 
+static void less_than_is_missing_is_not_called_more(void **state)
+{
+	struct verdict verdict = {.cause = VERDICT_LEAK,
+				  .counter = VERDICT_FRAGMENTATION,
+				  .counter_bytes = 12 * MIB,
+				  .evidence.missing_bytes = 14 * MIB};
+	(void)state;
+	scene_finish(&scene);
+	const struct verdict_words words = {.defs = scene.defs, .facts = &scene.facts};
+	assert_non_null(strstr(told(&verdict, &words), "live blocks of PyTorch's, of the 14 MiB that are missing."));
+	verdict.evidence.missing_bytes = 10 * MIB;
+	assert_non_null(strstr(told(&verdict, &words), "of PyTorch's, more than the 10 MiB that are missing."));
+}
+
 static void no_number_of_steps_is_zero(void **state)
 {
 	struct verdict_words words = {.facts = &scene.facts, .is_finding = true};
@@ -192,6 +206,7 @@ int main(void)
 		TEST(processes_have_a_row_each),
 		TEST(another_rank_is_a_line),
 		TEST(a_setting_is_not_hoped_for_and_ruled_out_at_once),
+		TEST(less_than_is_missing_is_not_called_more),
 		TEST(no_number_of_steps_is_zero),
 	};
 	return cmocka_run_group_tests_name("report_oom", tests, NULL, NULL);
