@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* ld.so's own; weak, so that libmemtrace.so needs nothing but libc. */
@@ -151,7 +152,8 @@ const char *elf_basename(const struct link_map *map)
  * Walked by dl_iterate_phdr, under the lock that keeps them from being unmapped meanwhile: the list itself may not be
  * followed while another thread is in dlclose. Nobody waits for us while holding that lock but another such walk. In a
  * forked child a thread that was in dlopen and is not there may hold it for ever, and the list cannot change: there it
- * is followed without the lock, until the child calls the loader itself. */
+ * is followed without the lock, until the child calls the loader itself. Where that thread was in dlclose, an object is
+ * still listed whose memory is gone. */
 
 static pid_t loader_pid; /* the process in which the lock is in order; 0: before our constructor, any */
 
@@ -163,6 +165,20 @@ __attribute__((constructor)) void elf_loader_is_used(void)
 static const struct link_map *first_object(void)
 {
 	return &_r_debug ? _r_debug.r_map : NULL;
+}
+
+#define PAGE_BYTES 4096
+
+static bool is_mapped(const struct link_map *object)
+{
+	unsigned char resident;
+	uintptr_t page = (uintptr_t)object->l_ld & -(uintptr_t)PAGE_BYTES;
+#if __GLIBC_PREREQ(2, 35)
+	struct dl_find_object found;
+	if (_dl_find_object && (_dl_find_object(object->l_ld, &found) || found.dlfo_link_map != object))
+		return false;
+#endif
+	return !mincore((void *)page, 1, &resident);
 }
 
 struct visit {
@@ -188,7 +204,7 @@ void elf_visit(int (*visit)(const struct link_map *, void *), void *argument)
 	const struct link_map *object = pid && pid != getpid() ? first_object() : NULL;
 	if (!object)
 		dl_iterate_phdr(visit_headers, &both);
-	while (object && !visit(object, argument))
+	while (object && (!is_mapped(object) || !visit(object, argument)))
 		object = object->l_next;
 }
 
@@ -249,15 +265,16 @@ static bool range_by_headers(const struct link_map *map, struct elf_range *range
 	return true;
 }
 
-/* Before glibc 2.35 there is no look-up without a lock; the list is short-lived knowledge, used at once. */
+/* Before glibc 2.35 there is no look-up without a lock. Only the headers of the nearest object below are read: others may
+ * be unmapped at any moment, but an address that is asked for lies in one that is there. */
 static const struct link_map *object_by_headers(const void *address)
 {
 	struct elf_range range;
+	const struct link_map *nearest = NULL;
 	for (const struct link_map *map = first_object(); map; map = map->l_next)
-		if (range_by_headers(map, &range) && (uintptr_t)address >= range.start &&
-		    (uintptr_t)address < range.end)
-			return map;
-	return NULL;
+		if (map->l_addr <= (uintptr_t)address && (!nearest || map->l_addr > nearest->l_addr))
+			nearest = map;
+	return nearest && range_by_headers(nearest, &range) && (uintptr_t)address < range.end ? nearest : NULL;
 }
 
 #if __GLIBC_PREREQ(2, 35)

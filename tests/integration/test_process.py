@@ -192,6 +192,15 @@ def test_a_child_does_not_wait_for_a_lock_that_a_thread_left_behind_holds(librar
 
 
 @pytest.mark.linked
+def test_a_child_reads_no_library_that_was_being_closed_at_the_fork(library, tool, tmp_path):
+    """What another thread of the parent had unmapped already, and not yet taken off the loader's list."""
+    plugin = support.PROGRAMS / "plugin" / "libplugin.so"
+    run = traced.run(tmp_path, "family", "closing", plugin, LD_BIND_NOW="1", **NO_LEAKS)
+    assert run.status == 0, run.stderr
+    assert sorted(sound_figures(trace) for trace in run.traces) == [(1, 1, 0), PARENT]
+
+
+@pytest.mark.linked
 def test_fork_beside_allocating_threads_keeps_all_figures_right(library, tool, tmp_path):
     output = str(tmp_path / "run.%p")
     run = traced.run(tmp_path, "family", "threads", MEMTRACE_OUTPUT=output)

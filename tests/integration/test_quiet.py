@@ -18,7 +18,7 @@ LIBC = {
         calloc free malloc memchr memcmp memcpy memmove memset strcasecmp strchr strcmp strcpy
         strcspn strlen strncasecmp strncmp strncpy strnlen strrchr strspn strstr
         strtok_r strtoul strtoull""",
-    "mapped memory, of the front and the tables": "madvise mmap mremap munmap",
+    "mapped memory, of the front and the tables": "madvise mincore mmap mremap munmap",
     "files of ours": """
         close fallocate fcntl fstat fstatfs ftruncate lstat open posix_fallocate pread pwrite read
         readlink statfs unlink write""",

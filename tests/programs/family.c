@@ -8,9 +8,11 @@
  * (it takes 5000 bytes and ends by exit), threads (20 children that take 3 x 100 bytes, while four
  * threads of the parent allocate), clone (a child by clone, which allocates as in "child"), raw_clone
  * (the same by the system call itself), clone_shared (one that shares the parent's memory and ends by
- * _exit), locked (as "silent" and "child", by _exit, while another thread holds the loader's lock),
+ * _exit), locked (as "silent" and "child", by _exit, while another thread holds the loader's lock), closing (a
+ * child that takes and gives back 5000, where the library ARGUMENT is listed and not mapped any more),
  * vfork (the child ends by _exit), vfork_exec and spawn (the child becomes ARGUMENT), exec (the process
  * itself becomes ARGUMENT). */
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,6 +20,7 @@
 #include <stdatomic.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,6 +151,21 @@ static int children_beside_lock(void)
 	return good;
 }
 
+/* As if another thread had been in the middle of dlclose at the fork. */
+static int child_beside_close(void)
+{
+	const struct link_map *library = dlopen(words[0], RTLD_NOW | RTLD_LOCAL);
+	uintptr_t page = library ? (uintptr_t)library->l_ld & -(uintptr_t)sysconf(_SC_PAGESIZE) : 0;
+	pid_t child = fork();
+	if (!child) {
+		if (!page || munmap((void *)page, 1))
+			_exit(1);
+		give(take(5000));
+		_exit(5);
+	}
+	return wait_for(child) == 5;
+}
+
 static void *allocate_on(void *nothing)
 {
 	(void)nothing;
@@ -224,7 +242,7 @@ static const struct {
 } modes[] = {
 	{"silent", child_is_silent},  {"silent_exit", child_is_silent_at_exit},
 	{"child", child_allocates},   {"threads", children_beside_threads},
-	{"locked", children_beside_lock}, {"clone", cloned_child_allocates},
+	{"locked", children_beside_lock}, {"closing", child_beside_close}, {"clone", cloned_child_allocates},
 	{"raw_clone", raw_child_allocates},
 	{"clone_shared", cloned_child_shares},
 	{"vfork", vfork_child_exits}, {"vfork_exec", vfork_child_becomes},
