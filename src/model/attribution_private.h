@@ -18,7 +18,7 @@
 #define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
 #define PARAMETER_SITES	8
 #define STORE_SITES	8
-#define PLACES_SEEN	64
+#define PLACES_SEEN	256 /* a power of two */
 
 struct model;
 struct block;
@@ -176,6 +176,9 @@ struct moment_facts {
 	bool is_engine, is_backward, is_main;
 };
 void phase_note(struct model *, const struct event *, struct moment_facts *);
+struct attribution;
+/* The place of a function, by its hash; of one that was not seen, a free one; of so many that there is none, another's. */
+struct place_seen *place_of_function(struct attribution *, uint32_t function);
 enum model_phase phase_of(const struct model *, const struct loop *, uint32_t thread);
 uint64_t loop_backwards_a_step(const struct loop *);
 uint64_t loop_age_of_kept(const struct loop *); /* in backwards */
@@ -349,9 +352,9 @@ struct attribution {
 	uint32_t store_sites[STORE_SITES];	   /* … what the program takes its batches from */
 	uint32_t store_site_count;		   /* ever */
 	struct place_seen {
-		uint32_t line;
+		uint32_t function, line; /* hashes; line 0: it was left */
 		uint64_t since; /* sequence */
-	} places[PLACES_SEEN]; /* of functions, by their hash: where each is. Until something trains */
+	} places[PLACES_SEEN]; /* where each function is, open addressing. Until something trains */
 	uint32_t entered[MARKS_PLACES]; /* the functions that the last event was in, innermost first */
 	struct known_marks {
 		struct stack_marks marks;

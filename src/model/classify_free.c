@@ -6,11 +6,12 @@
  * held it. */
 static bool has_outlived_line(const struct model *m, const struct block *block, const struct moment_facts *facts)
 {
-	const struct attribution *a = m->attribution;
+	struct attribution *a = m->attribution;
 	const struct code_place *place = facts->marks->places;
-	const struct place_seen *seen = &a->places[place->function % PLACES_SEEN];
-	return !a->has_trained && context_is_users(block->facts.context) && place->line &&
-	       seen->line == place->line && seen->since > block->facts.born;
+	if (a->has_trained || !context_is_users(block->facts.context) || !place->line)
+		return false;
+	const struct place_seen *seen = place_of_function(a, place->function);
+	return seen->function == place->function && seen->line == place->line && seen->since > block->facts.born;
 }
 
 static enum label freed_young(const struct model *m, const struct block *block, const struct loop *loop,

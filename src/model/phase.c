@@ -286,19 +286,34 @@ static bool has_place(const struct stack_marks *marks, uint32_t function)
 	return false;
 }
 
+struct place_seen *place_of_function(struct attribution *a, uint32_t function)
+{
+	struct place_seen *first = &a->places[function % PLACES_SEEN], *place = first;
+	for (unsigned i = 0; i < PLACES_SEEN; i++) {
+		place = &a->places[(function + i) % PLACES_SEEN];
+		if (!place->function || place->function == function)
+			return place;
+	}
+	return first;
+}
+
+static void set_place(struct attribution *a, const struct code_place *place, const struct event *e)
+{
+	struct place_seen *seen = place_of_function(a, place->function);
+	if (seen->function != place->function || seen->line != place->line)
+		*seen = (struct place_seen){place->function, place->line, e->sequence};
+}
+
 /* Where the functions of the program on the stack are; those that were on it and are no more have been left. */
 static void note_places(struct attribution *a, const struct event *e, const struct stack_marks *marks)
 {
 	for (unsigned i = 0; i < MARKS_PLACES && a->entered[i]; i++)
 		if (!has_place(marks, a->entered[i]))
-			a->places[a->entered[i] % PLACES_SEEN] = (struct place_seen){0, e->sequence};
+			set_place(a, &(struct code_place){.function = a->entered[i]}, e);
 	for (unsigned i = 0; i < MARKS_PLACES; i++)
 		a->entered[i] = marks->places[i].function;
-	for (unsigned i = 0; i < MARKS_PLACES && marks->places[i].line; i++) {
-		struct place_seen *seen = &a->places[marks->places[i].function % PLACES_SEEN];
-		if (seen->line != marks->places[i].line)
-			*seen = (struct place_seen){marks->places[i].line, e->sequence};
-	}
+	for (unsigned i = 0; i < MARKS_PLACES && marks->places[i].line; i++)
+		set_place(a, &marks->places[i], e);
 }
 
 void phase_note(struct model *m, const struct event *e, struct moment_facts *facts)

@@ -113,7 +113,10 @@ static const struct field attribution_fields[] = {
 };
 
 static const struct field place_fields[] = {
-	FIELD(struct place_seen, line), FIELD(struct place_seen, since), FIELD_END,
+	FIELD(struct place_seen, function),
+	FIELD(struct place_seen, line),
+	FIELD(struct place_seen, since),
+	FIELD_END,
 };
 
 static const struct field size_fields[] = {
@@ -141,7 +144,7 @@ SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
 SAVED_SIZE(loop, 800);
-SAVED_SIZE(attribution, 7736);
+SAVED_SIZE(attribution, 10808);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(size_entry, 72);
 
