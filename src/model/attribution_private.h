@@ -18,7 +18,8 @@
 #define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
 #define PARAMETER_SITES	8
 #define STORE_SITES	8
-#define PLACES_SEEN	256 /* a power of two */
+#define PLACES_SEEN	256
+#define PLACES_TRIED	8
 
 struct model;
 struct block;
@@ -177,7 +178,8 @@ struct moment_facts {
 };
 void phase_note(struct model *, const struct event *, struct moment_facts *);
 struct attribution;
-/* The place of a function, by its hash; of one that was not seen, a free one; of so many that there is none, another's. */
+/* The place of a function, by its hash; of one that was not seen, a free one near where it belongs; if there is none,
+ * another's. */
 struct place_seen *place_of_function(struct attribution *, uint32_t function);
 enum model_phase phase_of(const struct model *, const struct loop *, uint32_t thread);
 uint64_t loop_backwards_a_step(const struct loop *);

@@ -67,6 +67,8 @@ void loaded_look(struct model *m, const struct loop *loop, struct loaded_look *l
 		look->has_several |= size->parameters > 0 && size->loaded >= 2 * size->parameters;
 		blocks++;
 	}
+	if (blocks < STRETCH_LEAST)
+		return;
 	for (unsigned group = GROUP_LEAST; group <= GROUP_MOST; group++) {
 		struct stretch found = find_stretch(loop, group);
 		if (found.blocks > state.blocks)

@@ -288,13 +288,12 @@ static bool has_place(const struct stack_marks *marks, uint32_t function)
 
 struct place_seen *place_of_function(struct attribution *a, uint32_t function)
 {
-	struct place_seen *first = &a->places[function % PLACES_SEEN], *place = first;
-	for (unsigned i = 0; i < PLACES_SEEN; i++) {
-		place = &a->places[(function + i) % PLACES_SEEN];
+	for (uint32_t i = 0; i < PLACES_TRIED; i++) {
+		struct place_seen *place = &a->places[(function + i) % PLACES_SEEN];
 		if (!place->function || place->function == function)
 			return place;
 	}
-	return first;
+	return &a->places[function % PLACES_SEEN];
 }
 
 static void set_place(struct attribution *a, const struct code_place *place, const struct event *e)
