@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static bool read_number(const char *at, uint64_t unit, uint64_t *number)
+/* In KiB there, as bytes. */
+static bool read_kib(const char *at, uint64_t *bytes)
 {
 	uint64_t value = 0;
 	if (*at < '0' || *at > '9')
@@ -13,9 +14,9 @@ static bool read_number(const char *at, uint64_t unit, uint64_t *number)
 		if (__builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
 			return false;
-	if (__builtin_mul_overflow(value, unit, &value))
+	if (__builtin_mul_overflow(value, 1024, &value))
 		return false;
-	*number = value;
+	*bytes = value;
 	return true;
 }
 
@@ -23,5 +24,5 @@ bool fit_text_available(const char *line, uint64_t *bytes)
 {
 	static const char before[] = "MemAvailable:";
 	return !strncmp(line, before, strlen(before)) &&
-	       read_number(line + strlen(before) + strspn(line + strlen(before), " \t"), 1024, bytes);
+	       read_kib(line + strlen(before) + strspn(line + strlen(before), " \t"), bytes);
 }

@@ -18,7 +18,7 @@ struct simulation {
 	bool is_late;	       /* work ends only when the program waits for it */
 };
 
-#define SIMULATE_DEVICES_MAX 16
+#define SIMULATE_DEVICES_MAX SIM_MACHINE_DEVICES
 
 /* After run_preload(): the stand-ins behind libmemtrace.so in LD_PRELOAD, where a library that is
  * loaded already wins over every RPATH, and before everything in LD_LIBRARY_PATH; `has_values`: Python

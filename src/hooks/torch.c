@@ -136,7 +136,7 @@ static void note_oom(int64_t bytes, uint64_t device, const void *frame)
 
 #define USAGE(symbol)                                                                                            \
 	EXPORT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device);    \
-	MT_HOT EXPORT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device)     \
+	MT_HOT void symbol(void *pointer, int64_t bytes, size_t allocated, size_t reserved, uint64_t device)     \
 	{                                                                                                        \
 		static void *slot;                                                                               \
 		note_block(pointer, bytes, allocated, device, __builtin_frame_address(0));                      \

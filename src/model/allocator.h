@@ -30,8 +30,8 @@ struct allocator_counters {
 	uint64_t retries;	  /* num_alloc_retries: flushes of the cache for want of memory */
 };
 
-/* `is_private[class]`: a pool that keeps its free segments in a flush and from garbage collection; NULL: none. It must outlive the
- * allocator. NULL: out of memory. */
+/* `is_private[class]`: a pool that keeps its free segments in a flush and from garbage collection; NULL: none.
+ * It must outlive the allocator. NULL: out of memory. */
 struct allocator *allocator_create(const struct allocator_conf *, const struct allocator_limits *,
 				   unsigned class_count, const bool *is_private);
 void allocator_release(struct allocator *);

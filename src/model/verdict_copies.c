@@ -43,6 +43,11 @@ static bool may_be_weight(const struct situation *at, const struct segment_block
 					       category == MODEL_INPUT || category == MODEL_UNKNOWN);
 }
 
+static uint64_t asked_bytes(const struct segment_block *block)
+{
+	return size_asked(block->bytes, block->asked_bytes);
+}
+
 bool copy_is_read(const struct situation *at, uint32_t stack)
 {
 	static const char *const words[] = {"_load", "load_", NULL};
@@ -56,7 +61,7 @@ enum loaded { LOADED_WEIGHTS, LOADED_DOUBTFUL, LOADED_STATE };
 static enum loaded what_is_loaded(const struct situation *at, const struct sizes_table *table,
 				  const struct segment_block *block, const struct size_count *row)
 {
-	const struct size_entry *size = size_find(at->m, size_asked(block->bytes, block->asked_bytes));
+	const struct size_entry *size = size_find(at->m, asked_bytes(block));
 	if (block->label != LABEL_LOADED || !size || size->states)
 		return LOADED_WEIGHTS;
 	if (size->loaded > row->parameters)
@@ -71,13 +76,13 @@ static void count_originals(const struct situation *at, struct sizes_table *tabl
 		if (model_label_category(at->m, block->label) != MODEL_PARAMETERS || block->bytes < SIGNIFICANT ||
 		    is_made_as_copy(at, block))
 			continue;
-		struct size_count *row = size_row(table, size_asked(block->bytes, block->asked_bytes));
+		struct size_count *row = size_row(table, asked_bytes(block));
 		if (!row)
 			return;
 		table->used += !row->bytes;
 		if (block->born < table->first_born)
 			table->first_born = block->born;
-		row->bytes = size_asked(block->bytes, block->asked_bytes);
+		row->bytes = asked_bytes(block);
 		row->parameters++;
 	}
 }
@@ -101,7 +106,7 @@ static struct copies count_copies(const struct situation *at)
 		const struct segment_block *block = &at->map->blocks[i];
 		if (!may_be_weight(at, block) || !is_made_as_copy(at, block))
 			continue;
-		struct size_count *row = size_row(table, size_asked(block->bytes, block->asked_bytes));
+		struct size_count *row = size_row(table, asked_bytes(block));
 		if (!row || row->parameters <= 0) {
 			other_bytes += block->bytes;
 			continue;

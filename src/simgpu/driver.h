@@ -17,10 +17,11 @@
 #include "sim.h"
 #include "sim_account.h"
 #include "sim_card.h"
+#include "sim_machine.h"
 
 #pragma GCC visibility push(hidden)
 
-#define DRIVER_DEVICES_MAX 16
+#define DRIVER_DEVICES_MAX SIM_MACHINE_DEVICES
 #define DRIVER_PAGE_BYTES \
 	(2 * SIM_MIB)           /* large allocations and all physical memory come in these */
 #define DRIVER_UNIT_BYTES   512 /* small ones in these */

@@ -14,6 +14,7 @@
 
 #include "sim.h"
 #include "sim_card.h"
+#include "sim_machine.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ enum nvml_result {
 
 #define SIMULATED_DRIVER_VERSION "580.00 (simulated)"
 #define SIMULATED_CUDA_VERSION   13000
-#define DEVICES_MAX              16
+#define DEVICES_MAX              SIM_MACHINE_DEVICES
 
 /* A device handle is the address of its entry. */
 struct nvml_device {
