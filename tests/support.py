@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -182,12 +183,15 @@ def wanted_environment(program):
     return dict(word.split("=", 1) for word in first.removeprefix("# env:").split())
 
 
-def is_exit_abort(result):
-    """Python 3.11 aborts at exit when it kills an autograd thread (CPython's own defect, seen
-    without memtrace too)."""
-    return result.returncode in (-6, 134) and (
-        "terminate called without an active exception" in result.stderr
-    )
+# PyTorch 2.15 keeps a Python object with each backward pass (autograd/graph.py). The thread of the pass may be the last
+# to let go of it, while Python is being taken down already: until 3.13 Python ends a thread that then asks for the GIL,
+# which unwinds through a function that throws nothing. One run in a hundred on a busy machine, without memtrace too.
+# A test that fails with these words runs once more (conftest.py).
+EXIT_ABORT = "terminate called without an active exception"
+
+
+def is_exit_abort(status, output):
+    return status in (-signal.SIGABRT, 128 + signal.SIGABRT) and EXIT_ABORT in output
 
 
 def run_case(name, folder, torch="2.15", setting=None, history=False, preload=True, python=PYTHON, **more):
@@ -210,9 +214,9 @@ def run_case(name, folder, torch="2.15", setting=None, history=False, preload=Tr
             },
         )
         result = run([python, CASES / f"{name}.py"], env, cwd=place)
-        if not is_exit_abort(result):
+        if not is_exit_abort(result.returncode, result.stderr):
             break
-        print(f"{name}: Python aborted at exit (its own defect); run repeated", file=sys.stderr)
+        print(f"{name}: Python aborted at exit; run repeated", file=sys.stderr)
     assert result.returncode == 0, (
         f"{name}: exit status {result.returncode}\n{result.stdout[-1000:]}\n{result.stderr[-4000:]}"
     )

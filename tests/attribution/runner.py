@@ -24,7 +24,7 @@ def run(name, folder, torch, preload, is_done, **environment):
     folder.mkdir(parents=True, exist_ok=True)
     for _ in range(ATTEMPTS):
         status, output = warm_torch.server(torch, preload).run(program, folder, environment)
-        aborted = status == -6 and "terminate called without an active exception" in output
+        aborted = support.is_exit_abort(status, output)
         if status == 0 or aborted and is_done():
             return
         if not aborted:

@@ -85,7 +85,7 @@ def run(name, folder, torch, repaired=False, conf=""):
         status, output = warm_torch.server(torch, True).run(
             PROGRAMS / f"{name}.py", place, wanted
         )
-        if status != -6 or "terminate called without an active exception" not in output:
+        if not support.is_exit_abort(status, output):
             break
     told = re.search(r"^COUNTERS (.*)$", output, re.MULTILINE)
     assert told, f"{name}: exit status {status}\n{output[-3000:]}"
