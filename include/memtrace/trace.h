@@ -182,12 +182,18 @@ struct memtrace_live {
 	uint64_t blind_deepbind;        /* dlopen with RTLD_DEEPBIND */
 	uint64_t blind_dlmopen;         /* dlmopen into another namespace */
 	_Alignas(64) uint32_t ended;    /* enum memtrace_ended */
-	int32_t status;                 /* exit status, if ended by exit or _exit and known; else -1 */
+	int32_t status;                 /* exit status, if it ended by itself and that is known; else -1 */
 	uint64_t end_time_ns;           /* since the start of the trace */
 	int32_t write_errno;            /* why writing stopped, 0: it did not */
 };
 
-enum memtrace_ended { MEMTRACE_RUNNING = 0, MEMTRACE_EXIT, MEMTRACE_UNDERSCORE_EXIT, MEMTRACE_QUICK_EXIT };
+enum memtrace_ended {
+	MEMTRACE_RUNNING = 0,
+	MEMTRACE_EXIT,
+	MEMTRACE_UNDERSCORE_EXIT,
+	MEMTRACE_QUICK_EXIT,
+	MEMTRACE_ABORT /* abort(), when its own code had ended; `status` is what exit was called with */
+};
 
 /* A slot of the ring, 64 bytes. Ticket t uses slot t & (ring_slots - 1). */
 struct memtrace_slot {

@@ -103,6 +103,7 @@ int fit_run_start(struct fit_running *run, const struct fit_order *order, const 
 
 struct account {
 	uint64_t ooms, retries, work_bytes, peak_bytes, steps, traces;
+	uint64_t aborted, unfinished; /* processes: when their own code had ended; earlier, or with another status than 0 */
 	uint64_t context_bytes; /* where a trace does not tell it */
 };
 
@@ -135,6 +136,13 @@ static void add_device(struct account *account, const struct model_device *devic
 		account->peak_bytes = peak;
 }
 
+/* Of one that aborted without a word of exit(), Python was taken down, after an exception perhaps (had_exception). */
+static void add_end(struct account *account, const struct summary_facts *facts)
+{
+	account->aborted += facts->ended == SUMMARY_ABORT;
+	account->unfinished += !facts_closed(facts) || facts->status > 0;
+}
+
 static void add_trace(void *to, const char *path)
 {
 	struct account *account = to;
@@ -153,6 +161,7 @@ static void add_trace(void *to, const char *path)
 	model_step_totals(loaded.model, &totals);
 	if (totals.steps > account->steps)
 		account->steps = totals.steps;
+	add_end(account, &loaded.facts);
 	account->traces++;
 	load_close(&loaded);
 }
@@ -212,19 +221,26 @@ void fit_run_readbacks(const struct fit_running *run, struct readbacks *readback
 
 /* ---------- its end ---------- */
 
-/* The last lines of what it printed. */
-static void add_log(struct text *why, const char *folder)
+/* The end of what it printed. */
+static void read_log(char tail[LOG_TAIL + 1], const char *folder)
 {
-	char path[PATH_MAX + 32], tail[LOG_TAIL + 1];
+	char path[PATH_MAX + 32];
 	struct stat file;
+	ssize_t bytes = 0;
 	snprintf(path, sizeof path, "%s/log", folder);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &file))
-		return;
-	off_t from = file.st_size > LOG_TAIL ? file.st_size - LOG_TAIL : 0;
-	ssize_t bytes = pread(fd, tail, LOG_TAIL, from);
-	close(fd);
+	if (fd >= 0 && !fstat(fd, &file))
+		bytes = pread(fd, tail, LOG_TAIL, file.st_size > LOG_TAIL ? file.st_size - LOG_TAIL : 0);
+	if (fd >= 0)
+		close(fd);
 	tail[bytes > 0 ? bytes : 0] = 0;
+}
+
+/* The last lines of it. */
+static void add_log(struct text *why, const char *folder)
+{
+	char tail[LOG_TAIL + 1];
+	read_log(tail, folder);
 	const char *at = tail + strlen(tail);
 	for (unsigned lines = 0; at > tail && lines <= LOG_LINES;)
 		lines += *--at == '\n';
@@ -253,6 +269,19 @@ static void add_reason(struct text *why, const struct fit_running *run, int stat
 	add_log(why, run->folder);
 }
 
+static bool had_exception(const char *folder)
+{
+	char tail[LOG_TAIL + 1];
+	read_log(tail, folder);
+	return strstr(tail, "Traceback (most recent call last)");
+}
+
+/* A program that aborts when all is done (a thread of PyTorch's own may, while Python is taken down) has its figures. */
+static bool has_come_to_its_end(const struct fit_running *run, int status, const struct account *account)
+{
+	return !status || (account->aborted && !account->unfinished && !had_exception(run->folder));
+}
+
 static enum fit_progress judge(struct fit_running *run, int status, struct fit_outcome *outcome,
 			       struct text *why)
 {
@@ -261,7 +290,7 @@ static enum fit_progress judge(struct fit_running *run, int status, struct fit_o
 	read_machine(&account, &run->machine);
 	bool is_host_short = machine_is_host_short(&run->machine);
 	machine_close(&run->machine);
-	bool is_well = run->is_stopped || !status;
+	bool is_well = run->is_stopped || has_come_to_its_end(run, status, &account);
 	*outcome = (struct fit_outcome){
 		.verdict = account.ooms      ? FIT_FAILED
 			   : account.retries ? FIT_RETRIED

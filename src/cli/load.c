@@ -25,6 +25,8 @@ static enum summary_ended ended_of(const struct trace_facts *facts)
 	case MEMTRACE_UNDERSCORE_EXIT:
 	case MEMTRACE_QUICK_EXIT:
 		return SUMMARY_UNDERSCORE_EXIT;
+	case MEMTRACE_ABORT:
+		return SUMMARY_ABORT;
 	default:
 		return facts->still_running ? SUMMARY_RUNNING : SUMMARY_UNKNOWN;
 	}

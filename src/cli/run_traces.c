@@ -139,13 +139,6 @@ static void collect(struct members *members, const struct tree *tree)
 	qsort(members->list, members->count, sizeof *members->list, compare_members);
 }
 
-/* A process that closed its trace has printed its summary. */
-static bool has_spoken(const struct loaded *loaded)
-{
-	return loaded->facts.ended == SUMMARY_EXIT ||
-	       loaded->facts.ended == SUMMARY_UNDERSCORE_EXIT;
-}
-
 static bool wants_words(void)
 {
 	const char *where = getenv("MEMTRACE_SUMMARY");
@@ -216,8 +209,8 @@ static void print_one(const char *path, const struct tree *tree)
 	struct text out;
 	if (load_open(&loaded, path))
 		return;
-	bool is_replayed = (!has_spoken(&loaded) || has_run_out(path)) && !load_replay(&loaded);
-	if (is_replayed && !has_spoken(&loaded)) {
+	bool is_replayed = (!facts_closed(&loaded.facts) || has_run_out(path)) && !load_replay(&loaded);
+	if (is_replayed && !facts_closed(&loaded.facts)) {
 		note_signal(&loaded, tree);
 		names_find(&loaded);
 		text_init(&out);

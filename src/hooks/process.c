@@ -1,5 +1,6 @@
 /* The ways out of a process that no destructor sees: _exit, _Exit and quick_exit close the trace first. A normal
- * exit does so in our destructor. In a vfork child all of it passes straight on (record_close tells). */
+ * exit does so in our destructor. So does abort where the program's own code had ended; else it is a crash, and the
+ * trace is left as it is. In a vfork child all of it passes straight on (record_close tells). */
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -7,6 +8,7 @@
 
 #include "hooks/cupti.h"
 #include "recorder/elf.h"
+#include "recorder/python.h"
 #include "recorder/record.h"
 #include "recorder/session.h"
 
@@ -16,12 +18,14 @@
  * be called in a signal handler, in a vfork child, and in a forked child of a process whose other threads were inside
  * the loader. */
 static void (*next_exit)(int), (*next_exit_standard)(int), (*next_exit_quick)(int);
+static void (*next_abort)(void);
 
 __attribute__((constructor)) static void find_next(void)
 {
 	next_exit = elf_find_anywhere("_exit", NULL);
 	next_exit_standard = elf_find_anywhere("_Exit", NULL);
 	next_exit_quick = elf_find_anywhere("quick_exit", NULL);
+	next_abort = elf_find_anywhere("abort", NULL);
 }
 
 static void real_exit(void (*next)(int), int status) __attribute__((noreturn));
@@ -53,6 +57,19 @@ EXPORT void quick_exit(int status)
 	cupti_end();
 	record_close(MEMTRACE_QUICK_EXIT, status);
 	real_exit(next_exit_quick, status);
+}
+
+/* A thread that needs Python while that is taken down ends in here: its exit may pass no C++ frame that throws nothing. */
+EXPORT void abort(void)
+{
+	if (session_exit_status() >= 0 || python_is_finalizing()) {
+		cupti_end();
+		record_close(MEMTRACE_ABORT, session_exit_status());
+	}
+	if (next_abort)
+		next_abort();
+	for (;;)
+		__builtin_trap();
 }
 
 /* Runs after the program's own exit handlers. */

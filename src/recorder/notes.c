@@ -245,6 +245,18 @@ static bool is_another_rank(const struct defs *defs)
 	return rank && strcmp(rank, "0");
 }
 
+static enum summary_ended ended_of(enum memtrace_ended how)
+{
+	switch (how) {
+	case MEMTRACE_EXIT:
+		return SUMMARY_EXIT;
+	case MEMTRACE_ABORT:
+		return SUMMARY_ABORT;
+	default:
+		return SUMMARY_UNDERSCORE_EXIT;
+	}
+}
+
 void notes_report_summary(struct session *session, enum memtrace_ended how, int status)
 {
 	char trace_path[CONFIG_PATH_BYTES + 32], path[CONFIG_PATH_BYTES + 32];
@@ -253,7 +265,7 @@ void notes_report_summary(struct session *session, enum memtrace_ended how, int 
 	path_with(path, sizeof path, session->base, ".txt");
 	path_with(trace_path, sizeof trace_path, session->base, ".mtrace");
 	report_facts(session, &facts, shown_path(trace_path));
-	facts.ended = how == MEMTRACE_EXIT ? SUMMARY_EXIT : SUMMARY_UNDERSCORE_EXIT;
+	facts.ended = ended_of(how);
 	facts.status = status;
 	text_init(&text);
 	summary_print(&text, session->dump.model, session->dump.defs, &facts);

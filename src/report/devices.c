@@ -66,9 +66,7 @@ static const char *end_title(const struct summary_facts *facts)
 {
 	if (facts->ended == SUMMARY_RUNNING)
 		return "now";
-	return facts->ended == SUMMARY_EXIT || facts->ended == SUMMARY_UNDERSCORE_EXIT
-		       ? "at exit"
-		       : "at the end";
+	return facts_closed(facts) ? "at exit" : "at the end";
 }
 
 static void add_row(struct text *out, struct unit unit, const char *title, uint64_t peak,

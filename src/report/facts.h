@@ -12,6 +12,7 @@ enum summary_ended {
 	SUMMARY_RUNNING,
 	SUMMARY_EXIT,
 	SUMMARY_UNDERSCORE_EXIT, /* _exit, quick_exit */
+	SUMMARY_ABORT,           /* abort(), when its own code had ended: the figures are whole */
 	SUMMARY_SIGNAL           /* only `memtrace run` sees it; `status` is the signal */
 };
 
@@ -54,19 +55,25 @@ static inline bool facts_complete(const struct summary_facts *facts)
 	       !(facts->torn_reason && *facts->torn_reason);
 }
 
+/* Was it there to say its summary itself? Then its own code had ended. */
+static inline bool facts_closed(const struct summary_facts *facts)
+{
+	return facts->ended == SUMMARY_EXIT || facts->ended == SUMMARY_UNDERSCORE_EXIT || facts->ended == SUMMARY_ABORT;
+}
+
 /* Is something missing that was before the end? Then what was seen is no proof of what was not. */
 static inline bool facts_has_gaps(const struct summary_facts *facts)
 {
 	return facts->lost || (facts->torn_reason && *facts->torn_reason && !facts->has_moved);
 }
 
-/* "exit", "_exit", "signal", "running", "unknown". */
+/* "exit", "_exit", "abort", "signal", "running", "unknown". */
 static inline const char *facts_ended_name(const struct summary_facts *facts)
 {
 	static const char *const names[] = {
 		[SUMMARY_UNKNOWN] = "unknown", [SUMMARY_RUNNING] = "running",
 		[SUMMARY_EXIT] = "exit",       [SUMMARY_UNDERSCORE_EXIT] = "_exit",
-		[SUMMARY_SIGNAL] = "signal",
+		[SUMMARY_ABORT] = "abort",     [SUMMARY_SIGNAL] = "signal",
 	};
 	return names[facts->ended];
 }

@@ -79,6 +79,8 @@ void summary_add_ended(struct text *out, const struct summary_facts *facts)
 		text_add(out, ", still running");
 	else if (facts->ended == SUMMARY_UNKNOWN)
 		text_add(out, ", ended without notice");
+	else if (facts->ended == SUMMARY_ABORT)
+		text_add(out, ", aborted after its end");
 	else if (facts->status > 0)
 		text_printf(out, ", exit status %d", facts->status);
 }

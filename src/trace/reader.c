@@ -76,7 +76,7 @@ static void fill_facts(struct trace *trace)
 	facts->stacks_lost = live->stacks_lost;
 	facts->bound_bytes = trace->header.bound_bytes;
 	facts->frozen = live->frozen;
-	facts->ended = live->ended <= MEMTRACE_QUICK_EXIT ? (enum memtrace_ended)live->ended
+	facts->ended = live->ended <= MEMTRACE_ABORT ? (enum memtrace_ended)live->ended
 							  : MEMTRACE_RUNNING;
 	facts->status = facts->ended ? live->status : -1;
 	facts->duration_ns = facts->ended ? live->end_time_ns : 0;

@@ -14,7 +14,7 @@ CHUNKS = EVENTS + EVENTS_BYTES
 
 ALLOC, FREE, BLOCK_ALLOC, BLOCK_FREE, OOM = 1, 2, 9, 10, 12
 DEVICE, BLOCK = 1, 9
-ENDED = {"running": 0, "exit": 1, "_exit": 2, "quick_exit": 3}
+ENDED = {"running": 0, "exit": 1, "_exit": 2, "quick_exit": 3, "abort": 4}
 SLOT = "<QQQQQQIIBBBBi"
 INFO = {"argv": 1, "rank": 2, "cwd": 6, "framework": 7, "tree": 10, "notice": 11}
 

@@ -46,7 +46,7 @@ class TestLibrary:
         )
         ours = re.compile(
             r"cu|nccl|_ZN?K?\d*(c10|2at|3c10)|memtrace_|Initialize"
-            r"|dl|v?fork|_?_?_exit|_Exit|quick_exit|exec|posix_spawn|clone|pthread_|daemon"
+            r"|dl|v?fork|_?_?_exit|_Exit|quick_exit|abort|exec|posix_spawn|clone|pthread_|daemon"
         )
         strange = [name for name in defined if not ours.match(name)]
         assert not strange

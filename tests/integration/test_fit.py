@@ -157,6 +157,28 @@ def test_a_program_that_zeros_lead_astray_has_its_line_told_and_values_mend_it(t
     assert "B = 1 fits without a retry" in result.stdout
 
 
+ABORTING = """
+import os, sys, torch
+class Last:
+    def __del__(self, abort=os.abort):
+        abort()
+last = Last()
+torch.empty(int(sys.argv[1]) << 20, dtype=torch.uint8, device="cuda")
+"""
+
+
+def test_a_run_that_aborts_after_its_end_counts_and_one_that_raised_before_does_not(tmp_path):
+    """As a thread of PyTorch may, which needs Python when that is taken down."""
+    program = tmp_path / "aborting.py"
+    program.write_text(ABORTING)
+    words = ("--card", "l4", "--memory", "400MiB", "--vary", "B=170:190:10", "--")
+    result = fit(*words, PYTHON, program, "{B}", cwd=tmp_path)
+    assert "B = 180 fits without a retry" in result.stdout, result.stdout  # and a context of 220
+    program.write_text(ABORTING + "raise ValueError('not well')\n")
+    result = fit(*words, PYTHON, program, "{B}", cwd=tmp_path, status=3)
+    assert re.search("signal 6 ended it\n.*ValueError: not well", result.stderr, re.S)
+
+
 def test_an_interrupt_leaves_no_run_behind(tmp_path):
     program = f"echo $$ >{tmp_path}/pid; exec sleep 1000 # {{B}}"
     tool = subprocess.Popen(

@@ -28,6 +28,7 @@ WAYS = {
     "_Exit": (3, "_exit", {3}),
     "quick_exit": (3, "_exit", {3}),
     "abort": (-signal.SIGABRT, "unknown", {None}),
+    "abort_late": (-signal.SIGABRT, "abort", {3, None}),  # in a destructor: after exit(3)
     "segv": (-signal.SIGSEGV, "unknown", {None}),
     "term": (-signal.SIGTERM, "unknown", {None}),
     "kill": (-signal.SIGKILL, "unknown", {None}),
@@ -63,7 +64,7 @@ def test_every_way_out_leaves_a_whole_trace_and_the_same_status(library, tool, t
     assert sound_figures(run.trace) == LIVE
     program = run.report["program"]
     assert program["ended"] == ended and program["status"] in told
-    has_summary = ended in ("exit", "_exit")
+    has_summary = ended in ("exit", "_exit", "abort")
     assert ("Next: memtrace report" in run.stderr) is has_summary
     assert (tmp_path / "traced" / "run.txt").exists() is has_summary
 
@@ -76,7 +77,9 @@ def test_memtrace_run_passes_every_end_on_and_prints_the_summary(tool, library, 
     assert run.returncode == (status if status >= 0 else 128 - status)
     assert run.stdout == "done\n"
     assert run.stderr.count("Next: memtrace report") == 1, run.stderr
-    if status < 0:
+    if way == "abort_late":
+        assert "aborted after its end" in run.stderr
+    elif status < 0:
         assert f"killed by {signal.Signals(-status).name}" in run.stderr
     (trace,) = support.traces_in(tmp_path)
     assert sound_figures(trace) == LIVE

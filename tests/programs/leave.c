@@ -1,7 +1,7 @@
 /* A process that allocates 1000, 2000 and 3000 bytes, frees the 2000, and leaves in one of many
  * ways. The status is 3 where a way has one.
  *
- *   leave return|exit|_exit|_Exit|quick_exit|abort|segv|term|kill|atexit|thread|outlive
+ *   leave return|exit|_exit|_Exit|quick_exit|abort|segv|term|kill|atexit|thread|outlive|abort_late
  *   leave signal NUMBER
  *   leave chroot FOLDER
  *
@@ -107,9 +107,19 @@ static void outlive_main(void)
 	pthread_exit(NULL);
 }
 
-/* Only with "atexit": what a C++ program does in static destructors. */
+static int aborts_late;
+
+static void exit_and_abort(void)
+{
+	aborts_late = 1;
+	exit(3);
+}
+
+/* Only with "atexit" and "abort_late": what a C++ program does in static destructors. */
 __attribute__((destructor)) static void give_second(void)
 {
+	if (aborts_late)
+		abort();
 	if (kept[1])
 		give(kept[1]);
 }
@@ -122,6 +132,7 @@ static const struct {
 	{"abort", abort},           {"quick_exit", exit_quickly}, {"segv", touch_nothing},
 	{"term", terminate},        {"kill", be_killed},          {"atexit", exit_with_handler},
 	{"thread", exit_in_thread}, {"signal", be_signalled},     {"chroot", change_root},
+	{"abort_late", exit_and_abort},
 };
 
 int main(int argc, char **argv)
