@@ -268,7 +268,7 @@ check: all programs unit-tests ## Unit and integration tests, a fixed tenth of t
 
 check-full: all programs unit-tests ## All tests, every combination
 	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh full
-	$(Q)scripts/fetch-clients.sh triton jax ggml # 650 MB
+	$(Q)scripts/fetch-clients.sh triton jax ggml nvidia # 2.6 GB
 	$(Q)scripts/fetch-torches.sh # 3.5 GB
 	$(Q)scripts/fetch-pythons.sh || true # the Pythons of other Debian suites; without them those tests skip
 	$(Q)scripts/fetch-memory-viz.sh || true # PyTorch's viewer in JavaScript, likewise

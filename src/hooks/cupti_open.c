@@ -7,7 +7,8 @@
 
 #include "recorder/elf.h"
 
-static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so" };
+static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so.11.7",
+				      "libcupti.so" };
 #define NAME_COUNT (sizeof names / sizeof *names)
 
 static void *open_library(void)

@@ -204,16 +204,26 @@ def test_a_check_says_that_it_is_clean(library, tool, simgpu, tmp_path):
 # ---- where there is no CUPTI to be had --------------------------------------------------------
 
 
+CUPTIS = ("libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so.11.7", "libcupti.so")
+
+
 @pytest.fixture
 def without_cupti(simgpu, tmp_path):
     folder = tmp_path / "without"
     folder.mkdir()
     for name in ("libcuda.so.1", "libcudart.so.13"):
         shutil.copy(simgpu / name, folder)
-    names = ("libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so")
-    for name in names:  # so that none of the system's is found either
+    for name in CUPTIS:  # so that none of the system's is found either
         (folder / name).write_text("no library")
     return str(folder)
+
+
+@pytest.mark.parametrize("name", CUPTIS)
+def test_the_one_that_is_there_is_found_whatever_its_version(library, tool, simgpu, without_cupti, tmp_path, name):
+    """PyTorch 2.0 brings 11.7."""
+    shutil.copy(simgpu / "libcupti.so.13", f"{without_cupti}/{name}")
+    finished = run(tmp_path, "cupti", "plain", MEMTRACE_CHECK="cupti", cuda=without_cupti)
+    assert "all of its 8 allocations and 3 frees were seen" in finished.stderr
 
 
 WAYS = [("MEMTRACE_SOURCE", "the hooks record instead"), ("MEMTRACE_CHECK", "nothing is compared")]

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+import clients
 import support
 from support import PROGRAMS, PYTHON, ROOT, SIMGPU, TOOL, environment, run
 
@@ -151,6 +152,46 @@ def test_the_stand_ins_come_before_the_libraries_of_nvidias_wheels(tmp_path):
     result = dry("l4", "--", PYTHON, *program, cwd=tmp_path / "out", PYTHONPATH=str(site))
     assert (result.returncode, result.stdout.strip()) == (0, f"{site}/torch/__init__.py")
     assert allocated(tmp_path / "out") == 4 * MIB
+
+
+# A convolution, products and a transform; then which file each of these functions comes from where PyTorch calls it.
+USING = """
+import ctypes, json, os, torch
+if torch.cuda.is_available():
+    x = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Flatten(), torch.nn.Linear(8 * 900, 1024)).cuda()(
+        torch.ones(4, 3, 32, 32, device="cuda"))
+    x.sum().backward()
+    torch.fft.fft(x)
+pytorch = ctypes.CDLL(os.path.dirname(torch.__file__) + "/lib/libtorch_cuda.so")
+maps = [line.split() for line in open("/proc/self/maps")]
+def file_of(name):
+    at = ctypes.cast(getattr(pytorch, name), ctypes.c_void_p).value
+    return [words[5] for words in maps if int(words[0].split("-")[0], 16) <= at < int(words[0].split("-")[1], 16)][0]
+print(json.dumps([torch.cuda.is_available(), {name: file_of(name) for name in NAMES.split()}]))
+"""
+FUNCTIONS = ("cudaMalloc cublasGemmEx cublasLtMatmul cudnnBackendExecute ncclAllReduce cufftXtExec cusparseSpMM "
+             "cusparseLtMatmul nvrtcCompileProgram")
+
+
+@pytest.mark.skipif(os.environ.get("MEMTRACE_FULL") != "1", reason="2 GB to download: full")
+def test_nvidias_own_wheels_lie_beside_pytorch_and_it_calls_the_stand_ins(tmp_path):
+    """PyTorch 2.15 opens some of them by their path; what it calls are those of the same name that were there first."""
+    wheels = clients.site_packages("nvidia")
+    site = link_torch(tmp_path / "site")
+    (site / "nvidia").symlink_to(wheels / "nvidia")
+    (tmp_path / "out").mkdir()
+    program = ("-c", f"NAMES = {FUNCTIONS!r}\n{USING}")
+    env = environment(preload=False, PYTHONPATH=str(site))
+    del env["LD_LIBRARY_PATH"]
+    plain = run([PYTHON, *program], env)
+    assert plain.returncode == 0, plain.stderr
+    is_there, files = json.loads(plain.stdout)
+    assert not is_there and all(str(wheels) in path for path in files.values()), files  # a machine without a GPU
+    result = dry("l4", "--", PYTHON, *program, cwd=tmp_path / "out", PYTHONPATH=str(site))
+    assert result.returncode == 0, result.stderr
+    is_there, files = json.loads(result.stdout)
+    assert is_there and all(path.startswith(f"{support.BUILD.resolve()}/") for path in files.values()), files
+    assert only_device(tmp_path / "out")["total_bytes"] == 22563 * MIB
 
 
 def test_a_virtual_environment_is_used_as_it_is(tmp_path):
