@@ -5,7 +5,7 @@
  * process.
  *
  * The file is of mode 0600 and taken only if it is this user's. It is unlinked once all ranks are
- * in it. Pages of it exist where something was said. Must never wait but in nccl_room_wait().
+ * in it (nccl_sweep.c has those of whom a kill kept from that). Pages of it exist where something was said. Must never wait but in nccl_room_wait().
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -141,9 +141,11 @@ static struct nccl_room *room_new(const char *name, int rank_count)
 	room->rank_count = rank_count;
 	room->bytes = contents_offset(rank_count) +
 		      lane_count(rank_count) * NCCL_SLOTS * NCCL_CONTENTS_BYTES;
-	if (rank_count > 1)
-		snprintf(room->path, sizeof(room->path), "/dev/shm/simgpu-%u-%s",
+	if (rank_count > 1) {
+		nccl_room_sweep();
+		snprintf(room->path, sizeof(room->path), NCCL_ROOM_FOLDER "/" NCCL_ROOM_PREFIX "%s",
 			 (unsigned)geteuid(), name);
+	}
 	if (map_file(room) != 0) {
 		free(room);
 		return NULL;

@@ -115,6 +115,11 @@ struct nccl_message {
 
 struct nccl_room;
 
+#define NCCL_ROOM_FOLDER "/dev/shm"
+#define NCCL_ROOM_PREFIX "simgpu-%u-" /* the user; then the communicator's id */
+
+/* Once a process, before it enters its first: what killed processes left behind. */
+void nccl_room_sweep(void);
 /* What has no name has one rank. NULL: no shared memory, errno. */
 struct nccl_room *nccl_room_enter(const char *name, int rank_count, int rank);
 void nccl_room_leave(struct nccl_room *room, int rank);

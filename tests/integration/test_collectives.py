@@ -2,9 +2,11 @@
 
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -86,6 +88,32 @@ def test_a_rank_that_is_gone_ends_the_communicator_at_once(do):
     )
     (line,) = err.splitlines()
     assert re.match(r"simgpu: NCCL: rank 1 of 2 (is gone and never came to call 1|ended before)", line)
+
+
+def test_what_a_killed_rank_left_behind_goes_and_what_one_waits_in_stays():
+    def start():
+        """The first of two ranks, whose other never comes, and its file as of an hour ago."""
+        command, env = calls("id")
+        name = run(command, env).stdout.strip()
+        command, env = calls("rank", name, 0, 2, "sum", SIMGPU_NCCL_TIMEOUT="60")
+        rank = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        file = pathlib.Path(f"/dev/shm/simgpu-{os.geteuid()}-{name}")
+        while not (file.exists() and str(file.stat().st_ino) in pathlib.Path("/proc/locks").read_text()):
+            assert rank.poll() is None
+        os.utime(file, (time.time() - 3600,) * 2)
+        return rank, file
+
+    killed, left = start()
+    killed.kill()
+    killed.wait()
+    waiting, kept = start()  # it sweeps itself; the one that is killed now was not there
+    assert kept.exists() and not left.exists()
+    ranks("sum")
+    assert kept.exists()
+    waiting.kill()
+    waiting.wait()
+    ranks("sum")
+    assert not kept.exists()
 
 
 def test_nobody_waits_for_ever():
