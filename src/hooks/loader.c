@@ -66,9 +66,20 @@ static bool route_default(const char *name, void **answer)
 	return true;
 }
 
+/* A name that its library lacks: the simulated driver, if it is there, has words for it. */
+static void *tell_absent(const char *name)
+{
+	void (*tell)(const char *) = elf_find_anywhere("simgpuNameMissing", NULL);
+	if (tell)
+		tell(name);
+	return NULL;
+}
+
 /* A handle whose search order leads to our own export (the main program's): as if we were not there. */
 static void *without_us(const char *name, void *found)
 {
+	if (!found)
+		return tell_absent(name);
 	if (!lookup_is_own(found))
 		return lookup_substitute(name, found);
 	if (elf_find_anywhere(name, NULL))

@@ -73,7 +73,7 @@ static sim_function *spelling_find(struct request *request, const char *version_
  * The first names that we lack, a line each; the last says that others are not named. Bindings for other
  * languages ask for every name they know, and use few.
  */
-static void say_missing(const char *symbol)
+void simgpuNameMissing(const char *symbol)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static char said[MISSING_SAID_MAX][NAME_ROOM];
@@ -87,7 +87,8 @@ static void say_missing(const char *symbol)
 		snprintf(said[count++], NAME_ROOM, "%s", symbol);
 		sim_warn("%.100s is asked for and missing in %s (CUDA %d.%d): if the program then "
 			 "goes another way, figures from here on are a lower bound%s",
-			 symbol, SIM_SONAME, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
+			 symbol, strncmp(symbol, "cuda", 4) == 0 ? "libcudart" : SIM_SONAME,
+			 CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
 			 count == MISSING_SAID_MAX ? " (others are not named)" : "");
 	}
 	pthread_mutex_unlock(&lock);
@@ -110,7 +111,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 		found = spelling_find(&request, suffixes[i]);
 	memcpy(function, &found, sizeof(found));
 	if (found == NULL && !request.is_too_new && *symbol != '\0')
-		say_missing(symbol);
+		simgpuNameMissing(symbol);
 	if (status != NULL && found != NULL)
 		*status = CU_GET_PROC_ADDRESS_SUCCESS;
 	else if (status != NULL)

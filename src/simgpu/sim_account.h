@@ -33,4 +33,7 @@ struct sim_process {
  * SIMGPU_OTHERS. How many there are, at most SIM_PROCESSES_MAX; or -1 as above. */
 SIM_EXPORT int simgpuProcesses(int place, struct sim_process list[SIM_PROCESSES_MAX]);
 
+/* For who sees the program's look-ups: a name of CUDA's that was asked for and is not there is told, once. */
+SIM_EXPORT void simgpuNameMissing(const char *symbol);
+
 #endif

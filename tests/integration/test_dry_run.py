@@ -429,6 +429,15 @@ for name in b"cuNotThere cuMemAlloc cuNotThere cuNorThis cuC cuD cuE cuF".split(
 """
 
 
+@pytest.mark.parametrize(("library", "name"), [("libcuda.so.1", "cuNotThere"), ("libcudart.so.13", "cudaNotThere")])
+def test_a_name_that_is_looked_up_by_dlsym_and_missing_is_told_once(tmp_path, library, name):
+    program = f"import ctypes\nfor _ in range(2): print(hasattr(ctypes.CDLL({library!r}), {name!r}))\n"
+    result = dry("l4", "--", PYTHON, "-c", program, cwd=tmp_path)
+    assert result.stdout == "False\nFalse\n"
+    said = re.findall(rf"^simgpu: {name} is asked for and missing in (\S+) .*lower bound$", result.stderr, re.M)
+    assert said == [library.partition(".so.13")[0]]
+
+
 def test_a_name_that_the_driver_lacks_is_told_once_and_not_all_of_many(tmp_path):
     result = dry("l4", "--", PYTHON, "-c", ASKING, cwd=tmp_path)
     said = re.findall(r"^simgpu: (\w+) is asked for and missing in libcuda\.so\.1 \(CUDA 13\.\d\): .* are a lower bound(.*)$",
