@@ -122,6 +122,13 @@ static enum label freed_parameter(struct model *m, struct block *block, const st
 	return is_scratch ? LABEL_TEMPORARY : (enum label)block->facts.label;
 }
 
+/* Made by a hook of Python's on the engine thread, for itself. */
+static bool is_made_by_hook(struct model *m, const struct block *block)
+{
+	uint32_t flags = attribution_marks(m, block->stack)->flags;
+	return flags & MARK_IS_PYTHON && !(flags & MARK_FLAG(MARK_FUNCTION)) && block->facts.context == MARK_USER;
+}
+
 /* By a hook of Python's on the engine thread: an optimizer that steps inside backward. */
 static bool is_freed_by_hook(const struct moment_facts *facts)
 {
@@ -148,7 +155,7 @@ static enum label freed_backward(struct model *m, struct block *block, const str
 	bool is_by_engine = facts->is_engine && !(facts->marks->flags & MARK_IS_PYTHON);
 	if (!block_age(m, block) && loop->in_backward) {
 		if (is_freed_by_hook(facts))
-			return LABEL_GRADIENT;
+			return is_made_by_hook(m, block) ? LABEL_PASS_TEMPORARY : LABEL_GRADIENT;
 		if (is_unpacked(m, block, loop))
 			return LABEL_RECOMPUTED;
 		return block->facts.context == MARK_COMMUNICATION ? LABEL_COMMUNICATION :

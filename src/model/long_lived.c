@@ -172,8 +172,8 @@ static void keep(struct model *m, struct block *block, enum label label)
 bool is_made_to_keep(struct model *m, const struct block *block)
 {
 	const struct size_entry *size = size_find(m, block_asked(block));
-	return size && size->keeper && !block->facts.is_copied_to && !block->facts.is_factory &&
-	       size->keeper == attribution_marks(m, block->stack)->site;
+	return size && size->keeper && !block->facts.is_copied_to &&
+	       (!block->facts.is_factory || block->facts.is_zeros) && size->keeper == attribution_marks(m, block->stack)->site;
 }
 
 bool is_made_for_graph(struct model *m, const struct block *block)
@@ -219,6 +219,13 @@ static void keep_store(struct model *m, struct block *block)
 	list_remove(block);
 }
 
+/* A state by hand; where a class of PyTorch's steps, that has its state made in its own files. */
+static bool may_be_state(struct model *m, const struct loop *loop, const struct block *block)
+{
+	return block->facts.is_zeros &&
+	       (!loop->steps || attribution_marks(m, block->stack)->flags & MARK_OPTIMIZER_FILE);
+}
+
 void kept_age(struct model *m, struct loop *loop, struct block *block, bool after_call)
 {
 	const struct block_facts *facts = &block->facts;
@@ -238,7 +245,7 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 		return;
 	if (lacks_parameter(size) && !facts->is_zeros && !facts->is_clone && is_old_enough(loop, facts, age))
 		become_parameter(m, block);
-	else if (facts->is_zeros && size->parameters > 0 && !size->states)
+	else if (may_be_state(m, loop, block) && size->parameters > 0 && !size->states)
 		block_settle_as(m, block, LABEL_STATE);
 	else if (is_in_whole_graph(loop, block, age))
 		join_graph(m, block);
@@ -249,7 +256,7 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 	else if (!facts->is_copied_to && !facts->is_factory)
 		keep(m, block, LABEL_OTHER);
 	else if (facts->is_zeros && !is_store(block, size))
-		block_settle_as(m, block, LABEL_OTHER);
+		keep(m, block, LABEL_OTHER);
 	else
 		list_remove(block);
 }
