@@ -270,6 +270,8 @@ struct block_facts { /* in every live block */
 	bool is_before_model : 1; /* there was no parameter of its size yet */
 	bool is_in_row : 1; /* calls of a module without grad, one after the other, left one each */
 	bool is_flat : 1; /* as large as all the gradients of a pass together */
+	bool is_joined : 1; /* of several inputs, by the program … */
+	bool is_joined_copy : 1; /* … which were copied from the host */
 	uint16_t read_before; /* of its size, by the torch.load that read it */
 };
 

@@ -3,7 +3,9 @@
  * the end of a phase decides in settle.c. */
 #include "model/model_private.h"
 
-#define UNIT_BYTES 512 /* of PyTorch's blocks */
+#define UNIT_BYTES	 512 /* of PyTorch's blocks */
+#define PARTS_LEAST	 8   /* so many inputs of a size show what many were joined to */
+#define INPUTS_LOOKED_AT 64
 
 uint32_t block_age(const struct model *m, const struct block *block)
 {
@@ -134,7 +136,8 @@ static struct verdict judge_forward(struct block *block, const struct moment_fac
 static struct verdict judge(struct model *m, struct block *block, const struct event *e,
 			    const struct moment_facts *facts)
 {
-	uint8_t context = facts->marks->context, native = facts->marks->native;
+	uint8_t context = facts->marks->context;
+	uint16_t native = facts->marks->native;
 	if (native & MARK_WORKSPACE)
 		return (struct verdict){KIND_WORKSPACE, LABEL_WORKSPACE, NULL};
 	if (native & MARK_REDUCER || context == MARK_DDP_INIT)
@@ -178,11 +181,42 @@ static bool is_flat(struct loop *loop, const struct block *block, const struct m
 	return true;
 }
 
+/* There are as many inputs of that size, or as many as are looked for. */
+static bool has_parts(const struct block_list *inputs, uint64_t part_bytes, uint64_t parts)
+{
+	const struct block *input = inputs->last;
+	unsigned found = 0, wanted = parts < PARTS_LEAST ? (unsigned)parts : PARTS_LEAST;
+	for (unsigned i = 0; input && found < wanted && i < INPUTS_LOOKED_AT; i++, input = input->facts.before)
+		found += input->facts.kind == KIND_INPUT && input->asked_bytes == part_bytes;
+	return found == wanted;
+}
+
+/* The program joins what it has of inputs, such as a rollout's observations: one of them, else NULL. */
+static const struct block *part_of(const struct loop *loop, const struct block *block,
+				   const struct moment_facts *facts)
+{
+	uint64_t bytes = block->asked_bytes, tried_bytes = 0;
+	const struct block *input = loop->kept.last;
+	if (!(facts->marks->native & MARK_JOIN) || !context_is_users(facts->marks->context) || facts->is_backward ||
+	    bytes < SIGNIFICANT_BYTES)
+		return NULL;
+	for (unsigned i = 0; input && i < PARTS_LEAST; i++, input = input->facts.before) {
+		uint64_t part_bytes = input->facts.kind == KIND_INPUT ? input->asked_bytes : 0;
+		if (!part_bytes || part_bytes == tried_bytes || bytes % part_bytes || bytes == part_bytes)
+			continue;
+		if (has_parts(&loop->kept, part_bytes, bytes / part_bytes))
+			return input;
+		tried_bytes = part_bytes;
+	}
+	return NULL;
+}
+
 static void describe(struct model *m, struct block *block, const struct event *e,
 		     const struct moment_facts *facts)
 {
 	const struct size_entry *size = size_find(m, block_asked(block));
-	uint8_t native = facts->marks->native;
+	const struct block *part = part_of(facts->loop, block, facts);
+	uint16_t native = facts->marks->native;
 	block->facts = (struct block_facts){
 		.born = e->sequence,
 		.backwards = facts->loop->backwards,
@@ -198,6 +232,8 @@ static void describe(struct model *m, struct block *block, const struct event *e
 		.is_shared = facts->is_backward && is_shared(m, facts->loop),
 		.is_before_model = !size || !size->parameters_most,
 		.is_flat = is_flat(facts->loop, block, facts),
+		.is_joined = part,
+		.is_joined_copy = part && part->facts.is_copied_to,
 	};
 }
 

@@ -39,9 +39,12 @@ static enum label freed_forward(const struct model *m, const struct block *block
 		return freed_young(m, block, loop, facts);
 	if (own->is_flat)
 		return LABEL_GRADIENT;
+	bool is_old = age > loop_age_of_kept(loop) && context_is_users(own->context);
+	if (own->is_joined && (is_old || own->is_joined_copy))
+		return LABEL_INPUT;
 	if (own->label == LABEL_NO_GRAD && own->is_in_row)
 		return LABEL_NO_GRAD;
-	if (age > loop_age_of_kept(loop) && context_is_users(own->context))
+	if (is_old)
 		return LABEL_KEPT;
 	if (own->is_no_grad && age > loop_backwards_a_step(loop) + 1)
 		return LABEL_NO_GRAD;

@@ -251,6 +251,8 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 		join_graph(m, block);
 	else if (age <= loop_age_of_kept(loop))
 		return;
+	else if (facts->is_joined)
+		list_remove(block);
 	else if (is_store_from_copies(m, loop, block, size))
 		keep_store(m, block);
 	else if (!facts->is_copied_to && !facts->is_factory)
@@ -277,7 +279,7 @@ void long_lived_age(struct model *m, struct loop *loop, bool after_call)
 	}
 	/* In order of birth. */
 	while (loop->young.first && block_age(m, loop->young.first) > loop_age_of_kept(loop))
-		if (is_made_as_store(m, loop, loop->young.first))
+		if (loop->young.first->facts.is_joined || is_made_as_store(m, loop, loop->young.first))
 			block_settle_as(m, loop->young.first, LABEL_INPUT);
 		else
 			keep(m, loop->young.first, LABEL_KEPT);

@@ -181,6 +181,7 @@ static const char *const zeros[] = {"zeros",     "zeros_like", "ones",	   "ones_
 static const char *const factories[] = {"randn",    "rand",   "arange", "randn_like", "rand_like",
 					"linspace", "eye",    "normal", "scalar_tensor",
 					"bernoulli", "empty_strided"};
+static const char *const joins[] = {"cat", "concat", "stack", "hstack", "vstack"};
 static const char *const draws[] = {"randint", "randint_like", "randperm"};
 
 /* `name` without overload suffixes: cut at '_' from the right. Longest first. */
@@ -203,6 +204,8 @@ static uint32_t mark_of_operator(const char *name, size_t length)
 			return MARK_FACTORY | MARK_DRAW;
 		if (is_listed(factories, sizeof factories / sizeof *factories, name, length))
 			return MARK_FACTORY;
+		if (is_listed(joins, sizeof joins / sizeof *joins, name, length))
+			return MARK_JOIN;
 		while (length && name[length - 1] != '_')
 			length--;
 		if (length)
@@ -308,7 +311,7 @@ void marks_walk_end(struct marks_walk *walk)
 }
 
 /* Of operators only the outermost counts: what Python called. */
-static uint8_t native_marks(const struct defs *defs, const struct def_stack *stack)
+static uint16_t native_marks(const struct defs *defs, const struct def_stack *stack)
 {
 	uint32_t flags = 0, operator_flags = 0;
 	for (uint32_t i = 0; i < stack->native_count; i++) {
@@ -320,7 +323,7 @@ static uint8_t native_marks(const struct defs *defs, const struct def_stack *sta
 		else
 			flags |= mark_of_symbol(frame->symbol);
 	}
-	return (uint8_t)(flags | operator_flags);
+	return (uint16_t)(flags | operator_flags);
 }
 
 static struct code_place place_of(const struct def_python_frame *frame)

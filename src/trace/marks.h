@@ -52,6 +52,7 @@ enum mark {
 #define MARK_CLONE        (1u << 5)
 #define MARK_CAST         (1u << 7) /* autocast makes a copy in another precision */
 #define MARK_DRAW         (1u << 6) /* … of integers at random: which rows of the data come next */
+#define MARK_JOIN         (1u << 8) /* … one of several */
 
 /* A Python frame: enum mark, and flags of it in *flags. */
 enum mark mark_of_python(const char *file, const char *function, uint32_t *flags);
@@ -70,7 +71,7 @@ uint32_t mark_step_class(const char *file, const char *function);
 struct stack_marks {
 	uint32_t flags;
 	uint8_t context; /* enum mark */
-	uint8_t native;
+	uint16_t native;
 	uint32_t step_site; /* the program's Python frame that called Optimizer.step, 0 none */
 	uint32_t step_class; /* whose step it is: a hash of its name, 0 not known */
 	uint32_t site;      /* the innermost Python frame that is not PyTorch's, 0 none */

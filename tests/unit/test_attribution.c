@@ -459,6 +459,8 @@ static void frames_are_known_by_the_end_of_their_path(void **state)
 	check_mark("/a/torch/optim/optimizer.py", "wrapper", MARK_OPTIMIZER);
 	check_mark("/home/me/model.py", "Net.__init__", MARK_USER_INIT);
 	check_mark("/a/torch/nn/modules/conv.py", "Conv2d.forward", MARK_USER);
+	check_mark("/a/torch/nn/utils/prune.py", "L1Unstructured.compute_mask", MARK_PARAMETER);
+	check_mark("/a/torch/nn/utils/prune.py", "BasePruningMethod.apply_mask", MARK_USER);
 }
 
 static void operators_are_known_by_their_mangled_names(void **state)
@@ -467,6 +469,7 @@ static void operators_are_known_by_their_mangled_names(void **state)
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5zeros4callEN3c108ArrayRef"), MARK_FACTORY | MARK_ZEROS);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops15randint_low_out4callE"), MARK_FACTORY | MARK_DRAW);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5clone4callE"), MARK_CLONE);
+	assert_int_equal(mark_of_symbol("_ZN2at4_ops5stack4callE"), MARK_JOIN);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops6linear4callE"), 0);
 	assert_true(mark_is_operator("_ZN2at4_ops6linear4callE"));
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops99zeros"), 0);
