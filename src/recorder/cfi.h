@@ -22,7 +22,6 @@ struct cfi_rule {
 	int32_t cfa_offset;
 	int16_t bp_offset; /* of the saved rbp from the caller's frame address, or CFI_BP_KEPT */
 	uint8_t kind;
-	uint8_t unused;
 };
 
 /* The rule at the instruction `pc` (for a return address: that of the call, one byte before it). */

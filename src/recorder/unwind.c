@@ -22,6 +22,15 @@
 #define ADDRESS_BITS 48
 #define FRAME_BYTES_MAX (64u << 20) /* of one frame: above this a rule has gone astray */
 
+/* A rule as it is kept: all that a step needs in one word. */
+struct rule {
+	int32_t cfa; /* offset of the caller's frame address, a multiple of 8, and in its low bits the kind */
+	int16_t bp_offset;
+	uint16_t object; /* which object the code is of, by its name: the top bits of the word */
+};
+#define KIND_BITS 7
+#define OBJECT_BITS (UINT64_MAX << ADDRESS_BITS)
+
 struct entry {
 	uint64_t name; /* return address | generation << 48; 0 free; BUSY being written */
 	uint64_t rule;
@@ -83,10 +92,8 @@ static void count_kept(void)
 		__atomic_store_n(&kept, 0, __ATOMIC_RELAXED);
 }
 
-static void keep_rule(uint64_t name, const struct cfi_rule *rule)
+static void keep_rule(uint64_t name, uint64_t packed)
 {
-	uint64_t packed;
-	memcpy(&packed, rule, sizeof packed);
 	uint32_t at = bucket(name);
 	for (unsigned i = 0; i <= PROBES; i++) {
 		/* The first free entry, or one of another generation; else the last probed is given up. */
@@ -105,11 +112,32 @@ static void keep_rule(uint64_t name, const struct cfi_rule *rule)
 	}
 }
 
-static inline struct cfi_rule rule_at(uintptr_t pc, uint64_t now)
+static uint16_t object_mark(uintptr_t pc)
+{
+	const struct link_map *object = elf_object_of((const void *)pc);
+	uint64_t hash = 0;
+	for (const char *letter = object ? object->l_name : ""; *letter; letter++)
+		hash = id_mix(hash, (unsigned char)*letter);
+	return (uint16_t)(hash >> 48);
+}
+
+static uint64_t work_out(uintptr_t pc)
+{
+	struct cfi_rule found = cfi_rule_at(pc);
+	if (found.cfa_offset & KIND_BITS)
+		found.kind = CFI_HARD;
+	struct rule rule = { .cfa = (found.cfa_offset & ~KIND_BITS) | found.kind,
+			     .bp_offset = found.bp_offset,
+			     .object = object_mark(pc) };
+	uint64_t packed;
+	memcpy(&packed, &rule, sizeof packed);
+	return packed;
+}
+
+static inline uint64_t rule_at(uintptr_t pc, uint64_t now)
 {
 	uint64_t name = pc | now;
 	uint32_t at = bucket(name);
-	struct cfi_rule rule;
 	for (unsigned i = 0; i < PROBES; i++) {
 		const struct entry *entry = entry_at(at + i);
 		uint64_t found = __atomic_load_n(&entry->name, __ATOMIC_ACQUIRE);
@@ -117,15 +145,14 @@ static inline struct cfi_rule rule_at(uintptr_t pc, uint64_t now)
 			uint64_t packed = __atomic_load_n(&entry->rule, __ATOMIC_ACQUIRE);
 			if (__atomic_load_n(&entry->name, __ATOMIC_RELAXED) != name)
 				break;
-			memcpy(&rule, &packed, sizeof rule);
-			return rule;
+			return packed;
 		}
 		if (!found)
 			break;
 	}
-	rule = cfi_rule_at(pc);
-	keep_rule(name, &rule);
-	return rule;
+	uint64_t packed = work_out(pc);
+	keep_rule(name, packed);
+	return packed;
 }
 
 /* ---------- the walk ---------- */
@@ -151,17 +178,17 @@ static bool step_out_of_signal(struct cursor *cursor)
 }
 
 /* False: there is no caller, or its frame does not lie above this one. */
-static inline bool step(struct cursor *cursor, struct cfi_rule rule)
+static inline bool step(struct cursor *cursor, struct rule rule, enum cfi_kind kind)
 {
-	uintptr_t base = rule.kind == CFI_BP || rule.kind == CFI_BP_DEREF ? cursor->bp : cursor->sp;
-	uintptr_t cfa = base + (uintptr_t)(intptr_t)rule.cfa_offset;
+	uintptr_t base = kind == CFI_BP || kind == CFI_BP_DEREF ? cursor->bp : cursor->sp;
+	uintptr_t cfa = base + (uintptr_t)(intptr_t)(rule.cfa & ~KIND_BITS);
 	uintptr_t bp_base;
-	if (rule.kind == CFI_SIGNAL)
+	if (kind == CFI_SIGNAL)
 		return step_out_of_signal(cursor);
-	if (rule.kind == CFI_END || rule.kind == CFI_HARD || cfa & 7 || cfa < cursor->sp)
+	if (kind == CFI_END || kind == CFI_HARD || cfa & 7 || cfa < cursor->sp)
 		return false;
 	bp_base = cfa;
-	if (rule.kind >= CFI_SP_DEREF) {
+	if (kind >= CFI_SP_DEREF) {
 		cfa = word_at(cfa);
 		bp_base = cursor->bp;
 	}
@@ -189,8 +216,11 @@ MT_HOT struct unwind_result unwind_walk(const void *frame, uintptr_t *frames, un
 	bool has_caller = entries != NULL;
 	while (has_caller) {
 		uintptr_t ip = cursor.ip;
-		struct cfi_rule rule = rule_at(cursor.is_exact ? ip : ip - 1, now);
-		has_caller = step(&cursor, rule);
+		uint64_t packed = rule_at(cursor.is_exact ? ip : ip - 1, now);
+		struct rule rule;
+		memcpy(&rule, &packed, sizeof rule);
+		enum cfi_kind kind = rule.cfa & KIND_BITS;
+		has_caller = step(&cursor, rule, kind);
 		if ((interpreter && has_caller && cursor.sp > interpreter) || range_has(&interpreter_code, ip)) {
 			result.end = UNWIND_INTERPRETER;
 			return result;
@@ -200,8 +230,8 @@ MT_HOT struct unwind_result unwind_walk(const void *frame, uintptr_t *frames, un
 			return result;
 		}
 		frames[result.count++] = ip;
-		result.key = id_mix(result.key, ip | now);
-		if (!has_caller && rule.kind != CFI_END)
+		result.key = id_mix(result.key, ip | (packed & OBJECT_BITS));
+		if (!has_caller && kind != CFI_END)
 			result.end = UNWIND_TRUNCATED;
 	}
 	return result;

@@ -18,7 +18,7 @@ enum unwind_end {
 struct unwind_result {
 	unsigned count;
 	enum unwind_end end;
-	uint64_t key; /* of all addresses; of other code at them later, another. 0 without frames */
+	uint64_t key; /* of all addresses and the objects they lie in. 0 without frames */
 };
 
 /* Walks outwards from the caller of the function whose frame (__builtin_frame_address(0)) is given; that function

@@ -61,15 +61,18 @@ static int device_index(const struct nvml_device *device)
 
 /* --- what is in use --- */
 
-/* Of the driver, past the CUDA API. NULL while the program has not loaded it: that is not for us to do. */
+/* Of the driver, past the CUDA API. NULL while the program has not loaded it: that is not for us to do. It is then kept
+ * open: who asks every second would close a library every second. */
 static void *driver_entry(const char *name)
 {
-	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	void *entry = library ? dlsym(library, name) : NULL;
+	static void *kept; /* from the first time on, though two threads at once may open it twice */
+	void *library = __atomic_load_n(&kept, __ATOMIC_ACQUIRE);
 
-	if (library)
-		dlclose(library);
-	return entry;
+	if (!library) {
+		library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+		__atomic_store_n(&kept, library, __ATOMIC_RELEASE);
+	}
+	return library ? dlsym(library, name) : NULL;
 }
 
 /* As the driver has it when it starts, which says what is wrong with a setting. */

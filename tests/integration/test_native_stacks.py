@@ -60,3 +60,13 @@ def test_a_stack_deeper_than_the_limit_is_cut_at_its_outer_end(tmp_path):
     ours, theirs = run_witnessed("native_stacks", tmp_path, MEMTRACE_STACK_DEPTH="5")
     for tid, calls in theirs.items():
         assert ours[tid] == [glibc[:5] for glibc in calls]
+
+
+def test_a_stack_is_the_same_one_after_libraries_were_closed(tmp_path):
+    """The program opens and closes a library 50 times; what the places of the stacks are does not change."""
+    run_witnessed("native_stacks", tmp_path, PLUGIN)
+    ids = collections.defaultdict(set)
+    for event in support.dump(tmp_path / "run.mtrace", "--stacks"):
+        if event["what"] == "alloc":
+            ids[tuple(places(event))].add(event["stack"])
+    assert len(ids) > 10 and all(len(found) == 1 for found in ids.values())
