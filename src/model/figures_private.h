@@ -135,7 +135,7 @@ struct trend { /* a period is a step, or a stretch of block events */
 
 struct trend_growth {
 	const struct trend_series *series;
-	bool is_growing;
+	bool is_growing, is_at_rest; /* neither: it never rose */
 	uint32_t first, windows; /* of the rise */
 	uint64_t begin;		 /* sequence */
 	uint64_t bytes, periods, allocations, frees;
@@ -146,6 +146,7 @@ void trend_note(struct trend *, enum change, uint64_t live_bytes, uint64_t seque
 void trend_end_step(struct trend *, uint64_t live_bytes, uint64_t sequence);
 bool trend_is_long(const struct trend_series *); /* enough to tell whether it grows */
 struct trend_growth trend_growth_of(const struct trend_series *);
+struct trend_growth trend_growth_of_events(const struct trend *);
 struct trend_growth trend_growth_since(const struct trend_series *, uint64_t sequence); /* no earlier than that */
 uint32_t trend_window_of(const struct trend_growth *, uint64_t sequence);
 

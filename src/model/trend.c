@@ -134,6 +134,22 @@ bool trend_is_long(const struct trend_series *series)
 	return series->count >= WINDOWS_LEAST;
 }
 
+/* It has been at its height for much longer than it ever was at one before: a queue that is full, a bank that has all. */
+static bool has_come_to_rest(const struct trend_series *series, uint32_t first)
+{
+	const struct trend_window *windows = series->windows;
+	uint64_t height = windows[first].least_bytes, rise = windows[series->count - 1].least_bytes - height;
+	uint32_t since = first, longest = 0;
+	for (uint32_t i = first + 1; i < series->count; i++) {
+		if (windows[i].least_bytes <= height + rise / 256)
+			continue;
+		longest = i - since > longest ? i - since : longest;
+		height = windows[i].least_bytes;
+		since = i;
+	}
+	return series->count - 1 - since > 2 * longest + 1;
+}
+
 static struct trend_growth growth_from(const struct trend_series *series, uint32_t first)
 {
 	struct trend_growth growth = {.series = series};
@@ -149,8 +165,9 @@ static struct trend_growth growth_from(const struct trend_series *series, uint32
 		growth.allocations += series->windows[i].allocations;
 		growth.frees += series->windows[i].frees;
 	}
+	growth.is_at_rest = has_come_to_rest(series, first);
 	growth.is_growing = windows >= WINDOWS_LEAST && count_rises(series, first) >= 3 &&
-			    count_rises(series, last_third ? last_third - 1 : 0);
+			    count_rises(series, last_third ? last_third - 1 : 0) && !growth.is_at_rest;
 	return growth;
 }
 
@@ -159,6 +176,16 @@ struct trend_growth trend_growth_of(const struct trend_series *series)
 	if (!trend_is_long(series))
 		return (struct trend_growth){.series = series};
 	return growth_from(series, skip_flat(series, rise_begin(series)));
+}
+
+/* Steps see what came to rest sooner than events do, whose windows are fewer. */
+struct trend_growth trend_growth_of_events(const struct trend *trend)
+{
+	struct trend_growth growth = trend_growth_of(&trend->events), steps = trend_growth_of(&trend->steps);
+	uint64_t now = growth.is_growing ? trend->events.windows[trend->events.count - 1].least_bytes : 0;
+	if (steps.is_at_rest && now <= trend->steps.windows[trend->steps.count - 1].least_bytes + growth.bytes / 32)
+		growth.is_growing = false;
+	return growth;
 }
 
 struct trend_growth trend_growth_since(const struct trend_series *series, uint64_t sequence)

@@ -361,7 +361,7 @@ bool judge_leak(struct situation *at)
 	if (!at->map || !at->trend)
 		return false;
 	if (judge_rise(at, trend_growth_of(&at->trend->steps), true) ||
-	    judge_rise(at, trend_growth_of(&at->trend->events), false))
+	    judge_rise(at, trend_growth_of_events(at->trend), false))
 		return true;
 	return at->oom && is_piling(at->work) && judge_rise(at, trend_growth_since(&at->trend->events, at->work->backward_end), false);
 }
