@@ -299,6 +299,9 @@ void classify_copy(struct model *, struct block *);
 bool block_is_cache(const struct model *, const struct block *);
 /* Made of one value in a program that has no modules: what it computes with. */
 bool block_is_field(const struct model *, const struct block *);
+/* An exception leaves the first pass, which ran out: what goes then, or is still there at the end, stays undecided, as
+ * when that was told. (In later ones what goes at once shows that no graph held it.) */
+bool block_is_of_first_pass(const struct model *, const struct block *);
 uint32_t block_age(const struct model *, const struct block *); /* in backwards of its loop */
 
 /* ---------- step.c ---------- */

@@ -327,9 +327,7 @@ static void leave_pass(struct model *m, struct block *block, bool by_backward)
 		loop->young_count--;
 }
 
-/* An exception leaves the first pass, which ran out: what goes then stays undecided, as when that was told. (In later
- * ones what goes at once shows that no graph held it.) */
-static bool is_first_pass_left(const struct model *m, const struct block *block)
+bool block_is_of_first_pass(const struct model *m, const struct block *block)
 {
 	const struct device *d = m->devices[block->slot];
 	return d && d->is_unwinding && !m->attribution->has_trained;
@@ -339,7 +337,7 @@ static bool is_first_pass_left(const struct model *m, const struct block *block)
 static bool is_decided(const struct model *m, const struct block *block)
 {
 	bool is_provisional = label_meaning(block->facts.label, m->attribution->has_trained).is_provisional;
-	return is_provisional ? is_first_pass_left(m, block) : m->is_frozen;
+	return is_provisional ? block_is_of_first_pass(m, block) : m->is_frozen;
 }
 
 void classify_free(struct model *m, struct block *block, const struct event *e,

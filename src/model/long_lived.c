@@ -330,11 +330,18 @@ static void settle_caches(struct model *m, const struct loop *loop)
 			relabel(m, block, LABEL_KEPT);
 }
 
+/* Its call had ended, and left little else. Checkpointing leaves as little of a pass that goes on. */
+static bool is_of_ended_call(const struct model *m, const struct block *block)
+{
+	return block->facts.is_no_grad && !(attribution_known_marks(m, block->stack).flags & MARK_CHECKPOINT);
+}
+
 /* The program's own code has ended, and it still has what it computed. Where nothing trains, no pass says more. */
 static void settle_left(struct model *m, struct block *block)
 {
 	const struct block_facts *facts = &block->facts;
-	bool is_computed = facts->kind == KIND_FORWARD || facts->kind == KIND_DATA;
+	bool is_computed = (facts->kind == KIND_FORWARD || facts->kind == KIND_DATA) &&
+			   (!block_is_of_first_pass(m, block) || is_of_ended_call(m, block));
 	if (block_is_field(m, block))
 		block_settle_as(m, block, LABEL_KEPT);
 	else if (is_computed && context_is_users(facts->context) && label_meaning(facts->label, false).is_provisional)
