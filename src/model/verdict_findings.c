@@ -69,14 +69,27 @@ static void advise_against_retries(const struct finder *finder, struct verdict *
 		verdict_add_action(verdict, ADVICE_WHATIF, false, 0);
 }
 
+/* Since it last ran out, if it did: those before have been told with that. */
+static uint64_t count_retries(const struct finder *finder)
+{
+	const struct model *m = finder->at.m;
+	uint64_t told = 0, ooms = finder->device->ooms;
+	for (size_t i = 0; i < m->oom_count; i++) {
+		const struct model_oom *oom = &m->ooms[i]->oom;
+		if (oom->device != finder->device->slot)
+			continue;
+		told = oom->by_pytorch ? oom->retries : told;
+		ooms--;
+	}
+	return finder->device->retries > told + ooms ? finder->device->retries - told - ooms : 0;
+}
+
 /* Every retry empties the whole cache: one gets a program over a single moment, unless the card is full again. */
 static void find_retries(struct finder *finder)
 {
 	struct verdict verdict;
 	begin(finder, &verdict);
-	uint64_t retries = finder->device->retries - (finder->device->retries < finder->device->ooms ?
-							      finder->device->retries :
-							      finder->device->ooms);
+	uint64_t retries = count_retries(finder);
 	if (retries < RETRIES_MANY && !(retries && is_full(&verdict.evidence)))
 		return;
 	verdict.cause = VERDICT_NEAR_LIMIT;
