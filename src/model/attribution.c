@@ -109,6 +109,17 @@ void model_observe_steps(struct model *m, struct model_step_observer *observer)
 
 /* ---------- what is told ---------- */
 
+/* Of a backward without a module before it, the pass began after the one before. */
+static uint64_t call_begin(const struct loop *loop)
+{
+	uint64_t begin = loop->call_begin;
+	if (!loop->in_forward && !loop->in_backward)
+		return UINT64_MAX;
+	if (loop->in_backward && loop->backward_end > begin)
+		begin = loop->backward_end;
+	return begin ? begin : UINT64_MAX;
+}
+
 void attribution_describe_work(const struct model *m, uint8_t slot, struct work *work)
 {
 	const struct attribution *a = m->attribution;
@@ -116,7 +127,7 @@ void attribution_describe_work(const struct model *m, uint8_t slot, struct work 
 	*work = (struct work){
 		.steps = a->step_count,
 		.backwards = a->backwards,
-		.call_begin = loop && (loop->in_forward || loop->in_backward) ? loop->call_begin : UINT64_MAX,
+		.call_begin = loop ? call_begin(loop) : UINT64_MAX,
 		.backward_end = loop ? loop->backward_end : 0,
 		.step_most_bytes = step_most_bytes(m, slot),
 		.passes = loop ? loop->passes : 0,

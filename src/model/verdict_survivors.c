@@ -34,7 +34,7 @@ struct families {
 	uint64_t collected_bytes; /* of places whose blocks Python's collector has freed before */
 	uint64_t cast_bytes, cast_each_bytes; /* likewise */
 	uint64_t source_bytes;		      /* twice as large as these */
-	uint32_t graph_stacks, graph_count; /* of the largest of them */
+	uint32_t stacks, graph_stacks, graph_count; /* of the largest of them */
 	uint32_t other_count;		    /* of the most frequent place outside a graph */
 	const struct family *largest;
 };
@@ -204,6 +204,7 @@ static void sum_family(const struct situation *at, struct families *all, const s
 {
 	all->explained_bytes += family->bytes;
 	all->count += family->count;
+	all->stacks++;
 	if (!all->largest || family->bytes > all->largest->bytes)
 		all->largest = family;
 	if (is_collected(at, family))
@@ -252,10 +253,14 @@ static void sum_grown(const struct situation *at, struct families *all)
 	all->explained_bytes = all->growing_bytes;
 }
 
-/* A list keeps one block an entry; a graph the outputs of many layers, and the batch that went in. */
+/* A list keeps one block an entry; a graph the outputs of many layers, and the batch that went in, which may be the
+ * larger part. */
 static bool is_whole_graph(const struct families *all)
 {
-	return all->graph_stacks >= 2 || (all->other_count && all->graph_count >= 2 * all->other_count);
+	bool is_most = all->graph_bytes * 2 > all->explained_bytes || all->stacks >= 4;
+	bool has_layers = is_most && all->graph_stacks >= 2;
+	bool has_several = all->other_count && all->graph_count >= 2 * all->other_count; /* outputs for each batch */
+	return (has_layers || has_several) && all->graph_bytes * 4 > all->explained_bytes;
 }
 
 static enum verdict_kind kind_of(const struct situation *at, const struct families *all)
@@ -270,7 +275,7 @@ static enum verdict_kind kind_of(const struct situation *at, const struct famili
 		return VERDICT_KIND_CYCLE;
 	if (all->growing_bytes > half || stack_has_word(at, all->largest->stack, cache_words))
 		return VERDICT_KIND_CACHE;
-	if (all->graph_bytes > half && is_whole_graph(all))
+	if (is_whole_graph(all))
 		return VERDICT_KIND_GRAPH;
 	return VERDICT_KIND_LIST;
 }
@@ -297,6 +302,8 @@ static void set_verdict(struct situation *at, const struct families *all, bool b
 	if (evidence->growth_each_bytes && evidence->free_bytes != UINT64_MAX)
 		evidence->periods_left = (evidence->free_bytes + evidence->idle_bytes) / evidence->growth_each_bytes;
 	verdict_add_action(verdict, advice[verdict->kind], true, all->explained_bytes);
+	if (verdict->kind == VERDICT_KIND_GRAPH && !by_step)
+		verdict_add_action(verdict, ADVICE_BACKWARD_EACH, false, 0);
 	verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	verdict_add_not(verdict, NOT_SETTINGS);
 }

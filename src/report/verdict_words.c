@@ -375,6 +375,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_SHORTER_SEGMENTS] = "checkpointing in shorter pieces: one is recomputed at once",
 		[ADVICE_SPARSE_EMBEDDING] = "nn.Embedding(sparse=True), with SGD or SparseAdam",
 		[ADVICE_CUT_BATCH] = "a limit for the largest batch: cut long inputs",
+		[ADVICE_BACKWARD_EACH] = "losses that are summed: backward() of each, not of the sum",
 		[ADVICE_LARGEST_FIRST] = "the largest batch first: later ones fit in what it leaves",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];
