@@ -25,12 +25,23 @@ static void keep(struct finder *finder, const struct verdict *verdict)
 		finder->found[finder->count++] = *verdict;
 }
 
+/* The program ended by an out of memory that has another cause: what had grown by then is a part of that. */
+static bool is_told(const struct finder *finder)
+{
+	const struct model *m = finder->at.m;
+	size_t last = m->oom_count;
+	struct verdict verdict;
+	while (last && m->ooms[last - 1]->oom.device != finder->device->slot)
+		last--;
+	return finder->device->is_unwinding && last && model_verdict(m, last - 1, &verdict) && verdict.cause != VERDICT_LEAK;
+}
+
 /* How long memory lasts is no question any more when it has run out. */
 static void find_leak(struct finder *finder)
 {
 	struct verdict verdict;
 	begin(finder, &verdict);
-	if (!judge_leak(&finder->at))
+	if (!judge_leak(&finder->at) || is_told(finder))
 		return;
 	if (finder->device->ooms)
 		verdict.evidence.periods_left = UINT64_MAX;

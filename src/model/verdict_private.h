@@ -24,7 +24,7 @@ void verdict_doubt(const struct model *, struct verdict *); /* at last: what is 
 void evidence_of_oom(struct situation *);
 void evidence_of_end(struct situation *, const struct device *);
 struct stack_marks marks_at(const struct situation *, uint32_t stack);
-/* A frame of the stack whose function or file has one of the words in it; words end with NULL. */
+/* A frame of the stack whose function has one of the words in its name; words end with NULL. */
 bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);
 bool verdict_add_action(struct verdict *, enum verdict_advice, bool is_known, uint64_t saves_bytes);
 void verdict_add_not(struct verdict *, enum verdict_not_advised);

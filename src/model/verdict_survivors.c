@@ -302,8 +302,8 @@ static void set_verdict(struct situation *at, const struct families *all, bool b
 	if (evidence->growth_each_bytes && evidence->free_bytes != UINT64_MAX)
 		evidence->periods_left = (evidence->free_bytes + evidence->idle_bytes) / evidence->growth_each_bytes;
 	verdict_add_action(verdict, advice[verdict->kind], true, all->explained_bytes);
-	if (verdict->kind == VERDICT_KIND_GRAPH && !by_step)
-		verdict_add_action(verdict, ADVICE_BACKWARD_EACH, false, 0);
+	if (verdict->kind == VERDICT_KIND_GRAPH)
+		verdict_add_action(verdict, by_step ? ADVICE_KEEP_TEXT : ADVICE_BACKWARD_EACH, false, 0);
 	verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	verdict_add_not(verdict, NOT_SETTINGS);
 }

@@ -115,7 +115,7 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 {
 	static const char *const holders[VERDICT_KIND_COUNT] = {
 		[VERDICT_KIND_GRAPH] = "the autograd graph of earlier passes",
-		[VERDICT_KIND_LIST] = "something that the program appends to (a list, a metric, a hook)",
+		[VERDICT_KIND_LIST] = "something that the program adds to (a list, a dict or lru_cache, a metric, a hook)",
 		[VERDICT_KIND_CACHE] = "a cache that grows",
 		[VERDICT_KIND_CYCLE] = "objects that are not used and not collected (a reference cycle, an old model)",
 		[VERDICT_KIND_PER_THREAD] = "threads, each with memory of its own",
@@ -191,6 +191,10 @@ static void say_composition(struct text *out, const struct verdict_evidence *evi
 		     {MODEL_INPUT, "input "}};
 	const char *between = "Live: ";
 	uint64_t rest = evidence->live_bytes;
+	if (evidence->asked_bytes * 2 > evidence->live_bytes && evidence->asked_bytes * 5 > evidence->total_bytes) {
+		add_number(out, "This one request is ", evidence->asked_bytes);
+		text_add(out, ". ");
+	}
 	for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
 		uint64_t bytes = evidence->categories.bytes[parts[i].category];
 		if (bytes * 200 < evidence->live_bytes || !bytes)
@@ -376,6 +380,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_SPARSE_EMBEDDING] = "nn.Embedding(sparse=True), with SGD or SparseAdam",
 		[ADVICE_CUT_BATCH] = "a limit for the largest batch: cut long inputs",
 		[ADVICE_BACKWARD_EACH] = "losses that are summed: backward() of each, not of the sum",
+		[ADVICE_KEEP_TEXT] = "exceptions that are kept: str(error), without their frames",
 		[ADVICE_LARGEST_FIRST] = "the largest batch first: later ones fit in what it leaves",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];
