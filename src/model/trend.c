@@ -147,7 +147,7 @@ static bool has_come_to_rest(const struct trend_series *series, uint32_t first)
 		height = windows[i].least_bytes;
 		since = i;
 	}
-	return series->count - 1 - since > 2 * longest + 1;
+	return series->count - 1 - since > 2 * longest;
 }
 
 static struct trend_growth growth_from(const struct trend_series *series, uint32_t first)

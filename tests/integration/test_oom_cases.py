@@ -136,6 +136,7 @@ def test_the_cure_of_a_leak_saves_what_is_told(tmp_path):
     ]
     (found,) = leaky.report["findings"]
     saved = leaky.counters["allocated_peak"] - mended.counters["allocated_peak"]
-    (action,) = found["advice"]
+    action, *others = found["advice"]
+    assert not [other for other in others if other["saves_bytes"]]
     assert action["up_to"] and saved <= action["saves_bytes"] <= saved * 1.05, (saved, action)
     assert found["because"]["growth"]["bytes_a_step"] == 5 * (4 << 20) + 512

@@ -200,10 +200,9 @@ static void one_retry_on_a_card_that_ends_full_is_near_the_limit(void **state)
 }
 
 /* Half of the blocks are kept. */
-static uint64_t periods_left_of_leak(bool runs_out)
+static size_t find_leak(bool runs_out, bool goes_on, struct verdict *found)
 {
 	struct scene s;
-	struct verdict found;
 	scene_open(&s);
 	for (unsigned i = 0; i < COUNT; i++) {
 		obtain(&s, MEMTRACE_SPACE_DEVICE, segment(i), SIZE, TORCH);
@@ -215,19 +214,31 @@ static uint64_t periods_left_of_leak(bool runs_out)
 	}
 	if (runs_out)
 		refuse(&s, 200 * MIB, 100 * MIB);
+	if (goes_on)
+		block(&s, segment(0) + SIZE / 2, SIZE / 2, TORCH);
 	meminfo(&s, 100 * MIB, CARD);
 	model_finish(s.m);
-	assert_int_equal(model_findings(s.m, &found, 1), 1);
-	assert_int_equal(found.cause, VERDICT_LEAK);
+	size_t count = model_findings(s.m, found, 1);
 	scene_close(&s);
-	return found.evidence.periods_left;
+	return count;
 }
 
 static void after_an_oom_no_time_is_left_to_tell_of(void **state)
 {
+	struct verdict found;
 	(void)state;
-	assert_int_not_equal(periods_left_of_leak(false), UINT64_MAX);
-	assert_int_equal(periods_left_of_leak(true), UINT64_MAX);
+	assert_int_equal(find_leak(false, true, &found), 1);
+	assert_int_equal(found.cause, VERDICT_LEAK);
+	assert_int_not_equal(found.evidence.periods_left, UINT64_MAX);
+	assert_int_equal(find_leak(true, true, &found), 1);
+	assert_int_equal(found.evidence.periods_left, UINT64_MAX);
+}
+
+static void what_grew_before_the_program_ended_of_another_cause_is_no_finding(void **state)
+{
+	struct verdict found;
+	(void)state;
+	assert_int_equal(find_leak(true, false, &found), 0);
 }
 
 static void actions_are_ordered_by_what_they_save(void **state)
@@ -285,6 +296,40 @@ static void a_late_rise_is_told_without_what_was_before(void **state)
 	assert_true(late.bytes >= 440 * MIB && late.bytes <= 481 * MIB);
 }
 
+/* A queue that holds 50 entries, in so many steps. */
+static struct trend_growth growth_of_queue(unsigned steps)
+{
+	static struct trend trend;
+	trend = (struct trend){0};
+	for (uint64_t i = 1; i <= steps; i++) {
+		uint64_t live_bytes = (i < 50 ? i : 50) * MIB;
+		trend_note(&trend, CHANGE_OBTAINED, live_bytes, i);
+		trend_end_step(&trend, live_bytes, i);
+	}
+	return trend_growth_of(&trend.steps);
+}
+
+static void what_has_come_to_rest_does_not_grow(void **state)
+{
+	(void)state;
+	assert_true(growth_of_queue(50).is_growing);
+	assert_false(growth_of_queue(57).is_growing);
+	assert_true(growth_of_queue(57).is_at_rest);
+}
+
+/* A validation in every tenth step keeps something: in nine of ten nothing is added. */
+static void what_grows_now_and_then_is_not_at_rest(void **state)
+{
+	static struct trend trend;
+	(void)state;
+	trend = (struct trend){0};
+	for (uint64_t i = 1; i <= 59; i++) {
+		trend_note(&trend, CHANGE_OBTAINED, i / 10 * MIB, i);
+		trend_end_step(&trend, i / 10 * MIB, i);
+	}
+	assert_true(trend_growth_of(&trend.steps).is_growing);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,10 +342,13 @@ int main(void)
 		cmocka_unit_test(holes_of_another_stream_are_told),
 		cmocka_unit_test(one_retry_on_a_card_that_ends_full_is_near_the_limit),
 		cmocka_unit_test(after_an_oom_no_time_is_left_to_tell_of),
+		cmocka_unit_test(what_grew_before_the_program_ended_of_another_cause_is_no_finding),
 		cmocka_unit_test(actions_are_ordered_by_what_they_save),
 		cmocka_unit_test(growth_is_that_of_a_usual_step),
 		cmocka_unit_test(growth_in_every_second_step_is_half_in_each),
 		cmocka_unit_test(a_late_rise_is_told_without_what_was_before),
+		cmocka_unit_test(what_has_come_to_rest_does_not_grow),
+		cmocka_unit_test(what_grows_now_and_then_is_not_at_rest),
 	};
 	return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
 }
