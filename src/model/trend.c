@@ -138,7 +138,8 @@ bool trend_is_long(const struct trend_series *series)
 static bool has_come_to_rest(const struct trend_series *series, uint32_t first)
 {
 	const struct trend_window *windows = series->windows;
-	uint64_t height = windows[first].least_bytes, rise = windows[series->count - 1].least_bytes - height;
+	uint64_t height = windows[first].least_bytes, end = windows[series->count - 1].least_bytes;
+	uint64_t rise = end > height ? end - height : 0;
 	uint32_t since = first, longest = 0;
 	for (uint32_t i = first + 1; i < series->count; i++) {
 		if (windows[i].least_bytes <= height + rise / 256)
@@ -147,7 +148,7 @@ static bool has_come_to_rest(const struct trend_series *series, uint32_t first)
 		height = windows[i].least_bytes;
 		since = i;
 	}
-	return series->count - 1 - since > 2 * longest;
+	return rise && series->count - 1 - since > 2 * longest;
 }
 
 static struct trend_growth growth_from(const struct trend_series *series, uint32_t first)
@@ -165,7 +166,7 @@ static struct trend_growth growth_from(const struct trend_series *series, uint32
 		growth.allocations += series->windows[i].allocations;
 		growth.frees += series->windows[i].frees;
 	}
-	growth.is_at_rest = has_come_to_rest(series, first);
+	growth.is_at_rest = has_come_to_rest(series, windows < WINDOWS_LEAST ? 0 : first);
 	growth.is_growing = windows >= WINDOWS_LEAST && count_rises(series, first) >= 3 &&
 			    count_rises(series, last_third ? last_third - 1 : 0) && !growth.is_at_rest;
 	return growth;

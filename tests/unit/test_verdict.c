@@ -313,8 +313,8 @@ static void what_has_come_to_rest_does_not_grow(void **state)
 {
 	(void)state;
 	assert_true(growth_of_queue(50).is_growing);
-	assert_false(growth_of_queue(57).is_growing);
-	assert_true(growth_of_queue(57).is_at_rest);
+	assert_false(growth_of_queue(64).is_growing);
+	assert_true(growth_of_queue(64).is_at_rest);
 }
 
 /* A validation in every tenth step keeps something: in nine of ten nothing is added. */
