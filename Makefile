@@ -226,10 +226,8 @@ library_end_fastcuda/libcuda := .1
 library_end_throwing/libcuda := .1
 library_end_stressful/libcuda := .1
 library_end_witness/libcuda := .1
-library_end_cudart11/libcudart := .11.0
-library_flags_cudart11/libcudart := -Wl,--version-script=tests/programs/cudart11/libcudart.map
 library_flags_runpath/libouter := -Wl,-rpath,'$$ORIGIN/inner',--enable-new-dtags
-program_libs_runtime_calls_cu11 := -Wl,--no-as-needed $(B)/tests/programs/cudart11/libcudart.so.11.0 -Wl,--as-needed
+program_libs_runtime_calls_cu11 := -Wl,--no-as-needed $(O)/libmemtrace-sim/libcudart.so.11.0 -Wl,--as-needed
 library_of = $(B)/tests/programs/$(1).so$(library_end_$(1))
 define program_library
 $(call library_of,$(1)): tests/programs/$(1).c
@@ -257,7 +255,6 @@ $(missing_lib): $(call objects,$(lib_parts)) $(B)/obj/tests/programs/missing/not
 	    -Wl,--version-script=$(map) -Wl,--wrap=note_$(missing_note) \
 	    $(ldflags) $(zstd) -Wl,--exclude-libs,ALL -ldl -lpthread
 	$(Q)mv $@.tmp $@
-$(B)/tests/programs/runtime_calls_cu11: $(B)/tests/programs/cudart11/libcudart.so.11.0
 
 setup: ## Install what tests and demo need (make check and make demo do it by themselves)
 	$(Q)PYTHON='$(PYTHON)' scripts/setup.sh check

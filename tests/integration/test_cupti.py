@@ -8,7 +8,7 @@ import pytest
 import support
 import traced
 
-SIMULATED = f"{support.SIMGPU}:{support.PROGRAMS / 'cudart11'}"
+SIMULATED = str(support.SIMGPU)
 MISSING = support.PROGRAMS / "missing" / "libmemtrace.so"  # without the meaning of cuMemAllocAsync
 
 MIB = 1 << 20

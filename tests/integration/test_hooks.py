@@ -11,8 +11,7 @@ import traced
 
 ROWS = traced.hook_rows()
 DRIVER = [row for row in ROWS if row.kind == "DRIVER"]
-CUDART11 = support.PROGRAMS / "cudart11"  # a runtime with CUDA 11's version node
-SIMULATED = f"{support.SIMGPU}:{CUDART11}"
+SIMULATED = str(support.SIMGPU)
 THROWING = support.PROGRAMS / "throwing"  # a driver that calls back into the program
 
 # Functions that the simulated GPU's runtimes have not: (node, symbol).
