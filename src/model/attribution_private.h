@@ -18,6 +18,7 @@
 #define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
 #define PARAMETER_SITES	8
 #define STORE_SITES	8
+#define GROWTHS		8
 #define PLACES_SEEN	256
 #define PLACES_TRIED	8
 
@@ -103,6 +104,9 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	uint32_t keeper;	      /* frame of the program's that has made one which it kept, 0 none */
 	uint32_t joiner;	      /* … one which the graph kept in which it was used */
 	uint32_t copied;	      /* from the host, by the program */
+	uint32_t passed;	      /* the backward `stamp` in which one was last made … */
+	int32_t passing;	      /* … and how many of its are alive, unless they were settled */
+	uint32_t data_site;	      /* frame of the program's that has made one as data for a pass, 0 none */
 	struct block *newest; /* made outside backward, that may become a parameter */
 };
 
@@ -162,6 +166,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint64_t flat_bytes;     /* asked for what the program joined them to, 0: it has not */
 	uint64_t early_copied_bytes; /* from the host, before anything trained */
 	uint32_t late_copies; /* from the host, since: batches come from there */
+	uint32_t graph_data; /* the backward `stamp` in which data of a pass were found to be of its graph */
 	uint32_t late_data; /* that the program computed for a pass, since: batches are taken from what it has */
 	uint64_t latest; /* address of what the program itself made last, 0: it is gone */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
@@ -294,6 +299,8 @@ static inline bool facts_have(const struct moment_facts *facts, enum mark mark)
 void classify_alloc(struct model *, struct block *, const struct event *, const struct moment_facts *);
 void classify_free(struct model *, struct block *, const struct event *, const struct moment_facts *);
 void classify_copy(struct model *, struct block *);
+/* What replaces a thing that goes is the same kind of thing (successor.c). */
+void successor_settle(struct model *, struct block *, const struct moment_facts *);
 /* Made of one value before its loop was used, never copied to, and still there: a cache, as long as nothing
  * has trained. */
 bool block_is_cache(const struct model *, const struct block *);
@@ -362,6 +369,10 @@ struct attribution {
 		uint32_t function, line; /* hashes; line 0: it was left */
 		uint64_t since; /* sequence */
 	} places[PLACES_SEEN]; /* where each function is, open addressing. Until something trains */
+	struct growth {
+		uint32_t line; /* hash */
+		uint64_t bytes, by; /* the last one, and how much larger than the one before */
+	} growths[GROWTHS]; /* what lines of the program replace with something larger: by hash */
 	uint32_t entered[MARKS_PLACES]; /* the functions that the last event was in, innermost first */
 	struct known_marks {
 		struct stack_marks marks;

@@ -211,12 +211,22 @@ static const struct block *part_of(const struct loop *loop, const struct block *
 	return NULL;
 }
 
+static void count_passing(const struct model *m, struct size_entry *size)
+{
+	if (size->passed != m->attribution->stamp)
+		size->passing = 0;
+	size->passed = m->attribution->stamp;
+	size->passing++;
+}
+
 static void describe(struct model *m, struct block *block, const struct event *e,
 		     const struct moment_facts *facts)
 {
-	const struct size_entry *size = size_find(m, block_asked(block));
+	struct size_entry *size = size_find(m, block_asked(block));
 	const struct block *part = part_of(facts->loop, block, facts);
 	uint16_t native = facts->marks->native;
+	if (size && facts->is_backward)
+		count_passing(m, size);
 	block->facts = (struct block_facts){
 		.born = e->sequence,
 		.backwards = facts->loop->backwards,

@@ -27,14 +27,48 @@ static enum label freed_young(const struct model *m, const struct block *block, 
 	return has_outlived ? LABEL_FREED_LATER : LABEL_TEMPORARY;
 }
 
-static enum label freed_forward(const struct model *m, const struct block *block,
+/* What takes part in what is differentiated has a gradient of its own, as large as it is, before the graph lets go
+ * of it. */
+static bool has_own_gradient(const struct model *m, const struct block *block)
+{
+	const struct size_entry *size = size_find(m, block_asked(block));
+	return size && size->passed == m->attribution->stamp && size->passing > 0;
+}
+
+static void leave_passing(const struct model *m, const struct block *block, struct size_entry *size)
+{
+	bool is_of_pass = block->facts.kind == KIND_BACKWARD || block->facts.kind == KIND_RECOMPUTED;
+	if (size && is_of_pass && !block_age(m, block) && size->passed == m->attribution->stamp)
+		size->passing--;
+}
+
+/* Where the program computed the data of a pass it has computed more of it, after a module had run: another view. */
+static bool is_data_again(struct model *m, const struct block *block)
+{
+	const struct size_entry *size = size_find(m, block_asked(block));
+	return size && size->data_site && size->data_site == attribution_marks(m, block->stack)->site;
+}
+
+/* By the engine. What was computed from a parameter before a module had run is of the graph, and with it what that was
+ * computed with, such as indices, which goes after it and has no gradient. */
+static enum label freed_datum(struct model *m, const struct block *block)
+{
+	struct loop *loop = &m->attribution->loops[block->facts.loop];
+	if (block->bytes < SIGNIFICANT_BYTES)
+		return LABEL_ACTIVATION;
+	if (has_own_gradient(m, block))
+		loop->graph_data = m->attribution->stamp;
+	return loop->graph_data == m->attribution->stamp ? LABEL_ACTIVATION : LABEL_INPUT;
+}
+
+static enum label freed_forward(struct model *m, const struct block *block,
 				const struct moment_facts *facts)
 {
 	const struct block_facts *own = &block->facts;
 	const struct loop *loop = &m->attribution->loops[own->loop];
 	uint64_t age = block_age(m, block);
 	if (facts->is_backward)
-		return LABEL_ACTIVATION;
+		return is_data_again(m, block) ? freed_datum(m, block) : LABEL_ACTIVATION;
 	if (!age)
 		return freed_young(m, block, loop, facts);
 	if (own->is_flat)
@@ -238,7 +272,7 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 			return LABEL_TEMPORARY;
 		if (block_is_field(m, block))
 			return has_outlived_line(m, block, facts) ? LABEL_FREED_LATER : LABEL_TEMPORARY;
-		return is_by_engine && !own->is_copied_to && !own->is_factory ? LABEL_ACTIVATION :
+		return is_by_engine && !own->is_copied_to && !own->is_factory ? freed_datum(m, block) :
 										(enum label)own->label;
 	case KIND_RECOMPUTED:
 		return is_freed_by_recomputing(facts) ? LABEL_PASS_TEMPORARY : LABEL_RECOMPUTED;
@@ -252,50 +286,6 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 		return freed_backward(m, block, facts);
 	default:
 		return (enum label)own->label;
-	}
-}
-
-/* `x = f(x)`: what the line that lets go of the block has just made; NULL: nothing. */
-static struct block *successor_of(struct model *m, const struct block *block, const struct moment_facts *facts)
-{
-	const struct loop *loop = &m->attribution->loops[block->facts.loop];
-	uint32_t line = facts->marks->places[0].line;
-	bool is_by_program = context_is_users(facts->marks->context) && !facts->is_engine;
-	if (!line || !is_by_program || !loop->latest || loop->latest == block->address)
-		return NULL;
-	struct block *heir = block_find(m, loop->latest);
-	if (!heir || heir->bytes < SIGNIFICANT_BYTES || heir->facts.is_copied_to)
-		return NULL;
-	return attribution_marks(m, heir->stack)->places[0].line == line ? heir : NULL;
-}
-
-static void settle_successor(struct model *m, struct block *heir, enum kind kind, enum label label)
-{
-	heir->facts.kind = (uint8_t)kind;
-	block_settle_as(m, heir, label);
-}
-
-/* `x = cat([x, more])`, with calls of modules between. */
-static bool has_grown(struct model *m, const struct block *block, const struct block *heir)
-{
-	const struct block_facts *own = &block->facts;
-	bool is_computed = (own->kind == KIND_FORWARD || own->kind == KIND_DATA || own->kind == KIND_INPUT) &&
-			   !own->is_factory && !own->is_copied_to;
-	return is_computed && context_is_users(own->context) && block_asked(heir) > block_asked(block) &&
-	       m->attribution->loops[own->loop].calls > own->calls && !block_age(m, block) &&
-	       attribution_marks(m, block->stack)->places[0].line == attribution_marks(m, heir->stack)->places[0].line;
-}
-
-/* What replaces a thing is the same kind of thing. */
-static void pass_to_successor(struct model *m, struct block *block, const struct moment_facts *facts)
-{
-	struct block *heir = successor_of(m, block, facts);
-	if (heir && block->facts.label == LABEL_STATE) {
-		size_get(m, block_asked(heir))->states++;
-		settle_successor(m, heir, KIND_STATE, LABEL_STATE);
-	} else if (heir && has_grown(m, block, heir)) {
-		settle_successor(m, heir, KIND_NONE, LABEL_KEPT);
-		settle_successor(m, block, KIND_NONE, LABEL_KEPT);
 	}
 }
 
@@ -347,12 +337,13 @@ void classify_free(struct model *m, struct block *block, const struct event *e,
 	struct size_entry *size = size_find(m, block_asked(block));
 	if (size && size->newest == block)
 		size->newest = NULL;
+	leave_passing(m, block, size);
 	leave_pass(m, block, facts->is_backward);
 	if (block->facts.label == LABEL_GRADIENT) {
 		m->attribution->gone_sequence = e->sequence;
 		m->attribution->gone_bytes = block_asked(block);
 	}
-	pass_to_successor(m, block, facts);
+	successor_settle(m, block, facts);
 	if (m->attribution->loops[block->facts.loop].latest == block->address)
 		m->attribution->loops[block->facts.loop].latest = 0;
 	if (!is_decided(m, block))

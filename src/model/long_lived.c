@@ -226,6 +226,12 @@ static bool may_be_state(struct model *m, const struct loop *loop, const struct 
 	       (!loop->steps || attribution_marks(m, block->stack)->flags & MARK_OPTIMIZER_FILE);
 }
 
+static void settle_as_store(struct model *m, struct block *block)
+{
+	block->facts.kind = KIND_NONE;
+	block_settle_as(m, block, LABEL_INPUT);
+}
+
 void kept_age(struct model *m, struct loop *loop, struct block *block, bool after_call)
 {
 	const struct block_facts *facts = &block->facts;
@@ -280,7 +286,7 @@ void long_lived_age(struct model *m, struct loop *loop, bool after_call)
 	/* In order of birth. */
 	while (loop->young.first && block_age(m, loop->young.first) > loop_age_of_kept(loop))
 		if (loop->young.first->facts.is_joined || is_made_as_store(m, loop, loop->young.first))
-			block_settle_as(m, loop->young.first, LABEL_INPUT);
+			settle_as_store(m, loop->young.first);
 		else
 			keep(m, loop->young.first, LABEL_KEPT);
 }

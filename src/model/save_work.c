@@ -86,6 +86,7 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, early_copied_bytes),
 	FIELD(struct loop, late_copies),
 	FIELD(struct loop, late_data),
+	FIELD(struct loop, graph_data),
 	FIELD(struct loop, latest),
 	FIELD_END,
 };
@@ -119,6 +120,13 @@ static const struct field place_fields[] = {
 	FIELD_END,
 };
 
+static const struct field growth_fields[] = {
+	FIELD(struct growth, line),
+	FIELD(struct growth, bytes),
+	FIELD(struct growth, by),
+	FIELD_END,
+};
+
 static const struct field size_fields[] = {
 	FIELD(struct size_entry, bytes),
 	FIELD(struct size_entry, parameters),
@@ -135,6 +143,9 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, keeper),
 	FIELD(struct size_entry, joiner),
 	FIELD(struct size_entry, copied),
+	FIELD(struct size_entry, passed),
+	FIELD(struct size_entry, passing),
+	FIELD(struct size_entry, data_site),
 	FIELD_END,
 };
 
@@ -143,10 +154,11 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 800);
-SAVED_SIZE(attribution, 10808);
+SAVED_SIZE(loop, 808);
+SAVED_SIZE(attribution, 11064);
 SAVED_SIZE(place_seen, 16);
-SAVED_SIZE(size_entry, 72);
+SAVED_SIZE(growth, 24);
+SAVED_SIZE(size_entry, 80);
 
 /* ---------- steps ---------- */
 
@@ -181,6 +193,8 @@ void save_attribution(struct model *m, struct archive *a)
 	archive_fields(a, m->attribution, attribution_fields);
 	for (unsigned i = 0; i < PLACES_SEEN; i++)
 		archive_fields(a, &m->attribution->places[i], place_fields);
+	for (unsigned i = 0; i < GROWTHS; i++)
+		archive_fields(a, &m->attribution->growths[i], growth_fields);
 	for (unsigned i = 0; i < LOOPS_MAX; i++) {
 		archive_fields(a, &m->attribution->loops[i], loop_fields);
 		save_open_records(m, a, &m->attribution->loops[i]);

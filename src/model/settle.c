@@ -105,6 +105,8 @@ static void settle_datum(struct model *m, struct loop *loop, struct block *block
 			   is_made_to_keep(m, block)   ? LABEL_KEPT :
 			   is_made_for_graph(m, block) ? LABEL_FORWARD :
 							 LABEL_INPUT;
+	if (label == LABEL_INPUT)
+		size_get(m, block_asked(block))->data_site = attribution_marks(m, block->stack)->site;
 	loop->late_data += label == LABEL_INPUT && !block->facts.is_early && block->bytes >= SIGNIFICANT_BYTES;
 	list_remove(block);
 	block->facts.kind = label == LABEL_INPUT ? KIND_INPUT : label == LABEL_GRADIENT ? KIND_NONE : KIND_FORWARD;

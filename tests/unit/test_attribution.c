@@ -1,127 +1,7 @@
 /* attribution: a training loop by hand, and what each block turns out to have been. */
-#include "test_model_kit.h"
+#include "test_training_kit.h"
 
-#include "model/model_private.h"
-#include "model_state.h"
 #include "trace/marks.h"
-
-enum { T_INIT = STACKS_END, T_DATA, T_FORWARD, T_BACKWARD_CALL, T_NONE, T_STEP, T_STEP_STATE, T_ZERO,
-       T_DEEPCOPY, T_CLONE, T_STORE, T_DRAW, T_END };
-enum { N_CLONE = 1, N_ZEROS, N_RANDINT };
-enum { MAIN = 1, ENGINE = 9 };
-
-#define AT 0x10000000ull
-
-struct known_frame {
-	const char *file, *function;
-};
-
-/* One Python frame a stack, but where the marker has to be found further out. */
-static const struct known_frame frames[] = {
-	{"/x/torch/nn/modules/linear.py", "Linear.__init__"},
-	{"/home/me/train.py", "batch"},
-	{"/x/torch/nn/modules/module.py", "Module._call_impl"},
-	{"/x/torch/autograd/__init__.py", "backward"},
-	{"/x/torch/optim/optimizer.py", "Optimizer.profile_hook_step.<locals>.wrapper"},
-	{"/x/torch/optim/optimizer.py", "Optimizer.zero_grad"},
-	{"/x/torch/_tensor.py", "Tensor.__deepcopy__"},
-};
-#define FRAME_COUNT (sizeof frames / sizeof *frames)
-
-static void define_loop(struct scene *s)
-{
-	static struct records r;
-	uint32_t string = 11, frame = FRAMES_END;
-	memset(&r, 0, sizeof r);
-	for (size_t i = 0; i < FRAME_COUNT; i++) {
-		put_string(&r, string, frames[i].file);
-		put_string(&r, string + 1, frames[i].function);
-		put_python_frame(&r, frame + (uint32_t)i, string, string + 1, 1);
-		string += 2;
-	}
-	const uint32_t init = frame, data = frame + 1, forward = frame + 2, backward = frame + 3, step = frame + 4,
-		       zero = frame + 5, deepcopy = frame + 6;
-	const uint32_t clone[] = {data, N_CLONE}, zeros[] = {data, N_ZEROS}, draw[] = {data, N_RANDINT};
-	put_stack(&r, T_INIT, MODULE_TORCH, 1, 0, &init);
-	put_stack(&r, T_DATA, MODULE_TORCH, 1, 0, &data);
-	put_stack(&r, T_FORWARD, MODULE_TORCH, 1, 0, &forward);
-	put_stack(&r, T_BACKWARD_CALL, MODULE_TORCH, 1, 0, &backward);
-	put_stack(&r, T_NONE, MODULE_TORCH, 0, 0, NULL);
-	put_stack(&r, T_STEP, MODULE_TORCH, 1, 0, &step);
-	put_stack(&r, T_STEP_STATE, MODULE_TORCH, 1, 0, &step);
-	put_stack(&r, T_ZERO, MODULE_TORCH, 1, 0, &zero);
-	put_string(&r, string, "pt_autograd_0");
-	put_thread(&r, ENGINE, 200, string);
-	put_string(&r, string + 1, "_ZN2at4_ops5clone4callE");
-	put_string(&r, string + 2, "_ZN2at4_ops5zeros4callE");
-	put_string(&r, string + 3, "_ZN2at4_ops7randint4callE");
-	for (uint32_t native = N_CLONE; native <= N_RANDINT; native++) {
-		put_native_frame(&r, native, MODULE_TORCH, native * 16);
-		put_symbol(&r, native, string + native, 0);
-	}
-	put_stack(&r, T_DEEPCOPY, MODULE_TORCH, 1, 0, &deepcopy);
-	put_stack(&r, T_CLONE, MODULE_TORCH, 1, 1, clone);
-	put_stack(&r, T_STORE, MODULE_TORCH, 1, 1, zeros);
-	put_stack(&r, T_DRAW, MODULE_TORCH, 1, 1, draw);
-	assert_int_equal(defs_add(s->defs, r.data, r.used_bytes, NULL), 0);
-}
-
-static uint64_t cut_at; /* after this event a scene is saved and goes on from what is loaded; 0: never */
-
-static void cut(struct scene *s)
-{
-	struct state state;
-	int error;
-	if (!cut_at || s->sequence < cut_at)
-		return;
-	cut_at = 0;
-	assert_int_equal(state_save(&state, s->m), 0);
-	model_release(s->m);
-	s->m = state_load(&state, s->defs, 512, &error);
-	assert_int_equal(error, 0);
-	free(state.bytes);
-}
-
-static void on(struct scene *s, uint32_t thread)
-{
-	cut(s);
-	s->next.thread = thread;
-}
-
-static void take_back(struct scene *s, uint64_t address, uint32_t stack)
-{
-	cut(s);
-	put(s, MEMTRACE_BLOCK_FREE, MEMTRACE_SPACE_BLOCK, address, 0, 0, stack);
-}
-
-static void check_bytes(const uint64_t *bytes, enum model_category category, uint64_t expected)
-{
-	assert_int_equal(bytes[category], expected);
-}
-
-/* Parameter 4, batch 1, activations 8, gradient 4, scratch of backward 16, state 8 MiB. */
-static void train_once(struct scene *s, bool first)
-{
-	on(s, MAIN);
-	block(s, AT + 1 * MIB * 100, 1 * MIB, T_DATA);
-	put(s, MEMTRACE_COPY, MEMTRACE_SPACE_NONE, AT + 1 * MIB * 100, 1 * MIB, 0, 0);
-	block(s, AT + 2 * MIB * 100, 8 * MIB, T_FORWARD);
-	cut(s);
-	block(s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
-	on(s, ENGINE);
-	block(s, AT + 4 * MIB * 100, 4 * MIB, T_NONE);
-	block(s, AT + 5 * MIB * 100, 16 * MIB, T_NONE);
-	take_back(s, AT + 5 * MIB * 100, T_NONE);
-	take_back(s, AT + 2 * MIB * 100, T_NONE);
-	on(s, MAIN);
-	take_back(s, AT + 3 * MIB * 100, T_DATA);
-	if (first)
-		block(s, AT + 6 * MIB * 100, 8 * MIB, T_STEP_STATE);
-	else
-		put(s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_STEP);
-	take_back(s, AT + 4 * MIB * 100, T_ZERO);
-	take_back(s, AT + 1 * MIB * 100, T_DATA);
-}
 
 static void blocks_of_a_training_loop_get_their_categories(void **state)
 {
@@ -173,14 +53,6 @@ static void train_beside(struct scene *s, uint64_t at, uint64_t bytes, uint32_t 
 		train_once(s, i == 0);
 	}
 	model_finish(s->m);
-}
-
-static void check_at_peak(struct scene *s, enum model_category category, uint64_t expected)
-{
-	struct model_categories at_peak;
-	assert_true(model_categories_at_peak(s->m, 0, &at_peak));
-	check_bytes(at_peak.bytes, category, expected);
-	scene_close(s);
 }
 
 static void what_the_program_keeps_is_told_apart(void **state)
@@ -344,7 +216,6 @@ static void a_graph_that_is_dropped_held_activations(void **state)
 	check_at_peak(&s, MODEL_TEMPORARY, 48 * MIB);
 }
 
-/* rows = randint(…); x = store[rows], after a call of a module that left no graph */
 /* The first pass runs out; what it has made goes with the exception. */
 static void check_undecided_at_oom(const struct scene *s, uint64_t expected)
 {
@@ -372,6 +243,7 @@ static void what_an_exception_takes_back_is_told_as_before(void **state)
 	scene_close(&s);
 }
 
+/* rows = randint(…); x = store[rows], after a call of a module that left no graph */
 static void rows_that_are_drawn_are_input(void **state)
 {
 	struct scene s;

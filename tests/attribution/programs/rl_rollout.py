@@ -20,6 +20,14 @@ values = torch.zeros(STEPS, ENVIRONMENTS, device=device)
 truth.batch(observations, actions, log_probabilities, rewards, values)
 seen = torch.randn(ENVIRONMENTS, SEEN).to(device)
 truth.batch(seen)
+
+
+def taken(store, rows):
+    part = store[rows]
+    truth.batch(part)
+    return part
+
+
 for _ in range(3):
     for step in range(STEPS):
         observations[step] = seen
@@ -42,7 +50,7 @@ for _ in range(3):
         for begin in range(0, len(order), 8192):
             part = order[begin : begin + 8192].to(device)
             truth.batch(part)
-            hidden = actor(flat[part])
+            hidden = actor(taken(flat, part))
             choice = torch.distributions.Categorical(logits=policy(hidden))
             log_ratio = choice.log_prob(actions.reshape(-1)[part])
             log_ratio = log_ratio - log_probabilities.reshape(-1)[part]

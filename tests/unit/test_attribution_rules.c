@@ -1,0 +1,270 @@
+/* attribution: what replaces another block, is read, joined or computed twice, and whose step it was. */
+#include "test_training_kit.h"
+
+#include "report/peak.h"
+
+enum { VIEW_MIB = 3 };
+
+static void begin(struct scene *s)
+{
+	scene_open(s);
+	define_loop(s);
+	on(s, MAIN);
+	block(s, AT, 4 * MIB, T_INIT);
+}
+
+/* Two passes over views of one batch, which nothing but the graph holds when they go; `gradients`: how many of
+ * a view's size the backward has then. */
+static void train_on_views(struct scene *s, unsigned gradients)
+{
+	on(s, MAIN);
+	for (uint64_t i = 0; i < 2; i++) {
+		block(s, AT + (20 + i) * MIB * 100, VIEW_MIB * MIB, T_VIEW);
+		block(s, AT + (30 + i) * MIB * 100, 8 * MIB, T_FORWARD);
+	}
+	block(s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
+	on(s, ENGINE);
+	block(s, AT + 4 * MIB * 100, 4 * MIB, T_NONE);
+	block(s, AT + 6 * MIB * 100, VIEW_MIB * MIB, T_NONE); /* of something else */
+	take_back(s, AT + 6 * MIB * 100, T_NONE);
+	for (uint64_t i = 2; i--;) {
+		take_back(s, AT + (30 + i) * MIB * 100, T_NONE);
+		if (gradients)
+			block(s, AT + (40 + i) * MIB * 100, VIEW_MIB * MIB, T_NONE);
+		take_back(s, AT + (20 + i) * MIB * 100, T_NONE);
+		if (gradients)
+			take_back(s, AT + (40 + i) * MIB * 100, T_NONE);
+	}
+	on(s, MAIN);
+	take_back(s, AT + 3 * MIB * 100, T_DATA);
+	put(s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_STEP);
+	take_back(s, AT + 4 * MIB * 100, T_ZERO);
+}
+
+/* The first is made before a module has run, the second after. */
+static void a_view_of_the_data_has_no_gradient_and_a_computed_tensor_has(void **state)
+{
+	struct scene s;
+	(void)state;
+	for (unsigned gradients = 0; gradients < 2; gradients++) {
+		begin(&s);
+		for (unsigned i = 0; i < 3; i++)
+			train_on_views(&s, gradients);
+		model_finish(s.m);
+		check_at_peak(&s, gradients ? MODEL_ACTIVATIONS : MODEL_INPUT,
+			      2 * (gradients ? VIEW_MIB + 8 : VIEW_MIB) * MIB);
+	}
+}
+
+/* x = cat([x, more]) after each step; with `more` of one size, or of another each time. */
+static void grow(struct scene *s, bool is_even)
+{
+	uint64_t bytes = 0, address = 0;
+	begin(s);
+	for (uint64_t i = 0; i < 8; i++) {
+		train_once(s, i == 0);
+		bytes += (is_even ? 8 : 8 + 3 * (i & 1) + i) * MIB;
+		block(s, (4 + i) * AT, bytes, T_JOIN);
+		if (address)
+			take_back(s, address, T_JOIN);
+		address = (4 + i) * AT;
+	}
+	model_finish(s->m);
+}
+
+static void what_grows_by_as_much_each_time_is_kept(void **state)
+{
+	struct scene s;
+	(void)state;
+	grow(&s, true);
+	check_at_peak(&s, MODEL_OTHER, (7 + 8) * 8 * MIB);
+	grow(&s, false); /* a batch of another length each time */
+	check_at_peak(&s, MODEL_OTHER, 0);
+}
+
+/* Moments that the program joins with more of them. */
+static void what_replaces_a_state_is_a_state(void **state)
+{
+	struct scene s;
+	(void)state;
+	begin(&s);
+	train_once(&s, true);
+	block(&s, 2 * AT, 64 * MIB, T_RENEW);
+	take_back(&s, AT + 6 * MIB * 100, T_RENEW);
+	train_once(&s, false);
+	model_finish(s.m);
+	check_at_peak(&s, MODEL_OPTIMIZER_STATE, 64 * MIB);
+}
+
+static void steps_of_two_classes_in_one_line_are_two(void **state)
+{
+	struct scene s;
+	struct model_step_totals totals;
+	(void)state;
+	begin(&s);
+	train_once(&s, true);
+	for (unsigned i = 0; i < 4; i++) { /* the second launches twice */
+		put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_ADAM);
+		put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_SGD);
+		put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_SGD);
+	}
+	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_DATA);
+	model_step_totals(s.m, &totals);
+	assert_int_equal(totals.steps, 1 + 8);
+	scene_close(&s);
+}
+
+/* ---------- torch.load ---------- */
+
+static void load(struct scene *s, const uint64_t *mib)
+{
+	for (uint64_t i = 0; mib[i]; i++)
+		block(s, (2 + i) * AT, mib[i] * MIB, T_LOAD);
+}
+
+/* A model of 4 and 6 MiB goes on from what was read, in that order; the optimizer makes no state. */
+static void resume(struct scene *s, const uint64_t *mib)
+{
+	begin(s);
+	block(s, AT + 10 * MIB * 100, 6 * MIB, T_INIT);
+	load(s, mib);
+	for (unsigned i = 0; i < 3; i++)
+		train_once(s, false);
+	model_finish(s->m);
+}
+
+static void what_was_read_is_told_by_its_order(void **state)
+{
+	static const uint64_t momentum[] = {4, 6, 4, 6, 0}, moments[] = {4, 6, 4, 4, 6, 6, 0};
+	struct scene s;
+	(void)state;
+	resume(&s, momentum);
+	check_at_peak(&s, MODEL_OPTIMIZER_STATE, 10 * MIB);
+	resume(&s, moments);
+	check_at_peak(&s, MODEL_OPTIMIZER_STATE, 20 * MIB);
+	resume(&s, moments);
+	check_at_peak(&s, MODEL_OTHER, 10 * MIB); /* the weights, which the model has copied */
+}
+
+static void what_was_read_is_no_state_where_the_optimizer_makes_its_own(void **state)
+{
+	struct scene s;
+	(void)state;
+	begin(&s);
+	block(&s, 2 * AT, 4 * MIB, T_LOAD);
+	train_once(&s, false);
+	block(&s, 3 * AT, 4 * MIB, T_STEP_STATE);
+	train_once(&s, false);
+	train_once(&s, false);
+	model_finish(s.m);
+	check_at_peak(&s, MODEL_OTHER, 4 * MIB);
+}
+
+/* The weights were read first and are gone before the momentum is. */
+static void a_momentum_is_told_from_weights_that_are_gone(void **state)
+{
+	static const uint64_t weights[] = {4, 6, 0};
+	struct scene s;
+	(void)state;
+	begin(&s);
+	block(&s, AT + 10 * MIB * 100, 6 * MIB, T_INIT);
+	load(&s, weights);
+	block(&s, 8 * AT, 4 * MIB, T_LOAD);
+	block(&s, 9 * AT, 6 * MIB, T_LOAD);
+	take_back(&s, 2 * AT, T_DATA);
+	take_back(&s, 3 * AT, T_DATA);
+	for (unsigned i = 0; i < 3; i++)
+		train_once(&s, false);
+	model_finish(s.m);
+	check_at_peak(&s, MODEL_OPTIMIZER_STATE, 10 * MIB);
+}
+
+/* ---------- gradients ---------- */
+
+static void ask(struct scene *s, uint64_t address, uint64_t bytes, uint64_t asked_bytes, uint32_t stack)
+{
+	put(s, MEMTRACE_BLOCK_ALLOC, MEMTRACE_SPACE_BLOCK, address, bytes, asked_bytes, stack);
+}
+
+/* Two gradients; `joined` of them were asked for the vector. */
+static void join(struct scene *s, uint64_t joined_bytes)
+{
+	begin(s);
+	for (unsigned i = 0; i < 3; i++) {
+		on(s, MAIN);
+		block(s, AT + 2 * MIB * 100, 8 * MIB, T_FORWARD);
+		block(s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
+		on(s, ENGINE);
+		ask(s, AT + 4 * MIB * 100, 4 * MIB, 4 * MIB, T_NONE);
+		ask(s, AT + 5 * MIB * 100, 2 * MIB, 2 * MIB - 100, T_NONE);
+		take_back(s, AT + 2 * MIB * 100, T_NONE);
+		on(s, MAIN);
+		take_back(s, AT + 3 * MIB * 100, T_DATA);
+		ask(s, AT + 6 * MIB * 100, 32 * MIB, joined_bytes, T_RENEW);
+		put(s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_STEP);
+		take_back(s, AT + 4 * MIB * 100, T_ZERO);
+		take_back(s, AT + 5 * MIB * 100, T_ZERO);
+		block(s, AT + 7 * MIB * 100, 512, T_FORWARD);
+		take_back(s, AT + 7 * MIB * 100, T_DATA);
+		take_back(s, AT + 6 * MIB * 100, T_DATA);
+	}
+	model_finish(s->m);
+}
+
+static void gradients_joined_to_one_vector_are_gradients(void **state)
+{
+	struct scene s;
+	(void)state;
+	join(&s, 6 * MIB - 100);
+	check_at_peak(&s, MODEL_GRADIENTS, (32 + 6) * MIB);
+	join(&s, 6 * MIB - 612); /* as long as nothing that trains */
+	check_at_peak(&s, MODEL_GRADIENTS, 6 * MIB);
+}
+
+/* ---------- a pass that has not ended ---------- */
+
+static void check_words(struct scene *s, const char *there, const char *not_there)
+{
+	struct text text;
+	text_init(&text);
+	peak_print_categories(&text, s->m, device(s), true);
+	assert_non_null(strstr(text_string(&text), there));
+	assert_null(strstr(text_string(&text), not_there));
+	text_release(&text);
+}
+
+static void what_an_open_pass_has_made_is_a_row_of_its_own(void **state)
+{
+	struct scene s;
+	(void)state;
+	begin(&s);
+	for (uint64_t at = 2; at <= 4; at++)
+		block(&s, at * AT, 16 * MIB, T_FORWARD);
+	check_words(&s, "of this pass", "temporary");
+	check_words(&s, "48 MiB", "activations  ");
+	for (uint64_t at = 4; at >= 2; at--) /* without a backward: none were activations */
+		take_back(&s, at * AT, T_DATA);
+	block(&s, 2 * AT, 512, T_DATA);
+	check_words(&s, "48 MiB", "of this pass");
+	scene_close(&s);
+	begin(&s);
+	train_once(&s, true);
+	check_words(&s, "activations", "of this pass");
+	scene_close(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_view_of_the_data_has_no_gradient_and_a_computed_tensor_has),
+		cmocka_unit_test(what_grows_by_as_much_each_time_is_kept),
+		cmocka_unit_test(what_replaces_a_state_is_a_state),
+		cmocka_unit_test(steps_of_two_classes_in_one_line_are_two),
+		cmocka_unit_test(what_was_read_is_told_by_its_order),
+		cmocka_unit_test(what_was_read_is_no_state_where_the_optimizer_makes_its_own),
+		cmocka_unit_test(a_momentum_is_told_from_weights_that_are_gone),
+		cmocka_unit_test(gradients_joined_to_one_vector_are_gradients),
+		cmocka_unit_test(what_an_open_pass_has_made_is_a_row_of_its_own),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
