@@ -145,7 +145,7 @@ static void add_card(struct text *out, const struct fit *fit, const struct fit_c
 	text_add(out, ", simulated: ");
 	text_add_mib(out, card->capacity_bytes, 0);
 	text_add(out, " MiB, the CUDA context takes ");
-	text_add_mib(out, card->simulation.card.context_bytes, 0);
+	text_add_mib(out, sim_card_context_bytes(&card->simulation.card), 0);
 	text_add(out, output_is_ascii() ? " +- " : " ± ");
 	text_add_mib(out, card->simulation.card.context_spread_bytes, 0);
 	text_add_char(out, '\n');
@@ -246,7 +246,7 @@ void fit_print_json(struct text *out, const struct fit *fit)
 		json_string(&json, "card", card->simulation.card.name);
 		json_string(&json, "title", card->simulation.card.title);
 		json_unsigned(&json, "capacity_bytes", card->capacity_bytes);
-		json_unsigned(&json, "context_bytes", card->simulation.card.context_bytes);
+		json_unsigned(&json, "context_bytes", sim_card_context_bytes(&card->simulation.card));
 		json_unsigned(&json, "context_spread_bytes", card->simulation.card.context_spread_bytes);
 		json_open(&json, "searches", '[');
 		for (size_t v = 0; v < fit->variable_count; v++)

@@ -82,7 +82,7 @@ int fit_run_start(struct fit_running *run, const struct fit_order *order, const 
 	*run = (struct fit_running){.start_ns = now_ns(),
 				    .steps = order->steps,
 				    .host_kills_before = host_kill_count(),
-				    .context_bytes = order->simulation.card.context_bytes};
+				    .context_bytes = sim_card_context_bytes(&order->simulation.card)};
 	run->next_look_ns = run->start_ns + LOOK_EVERY_NS;
 	snprintf(run->folder, sizeof run->folder, "%.*s/%u", PATH_MAX - 16, parent, number);
 	if (mkdir(run->folder, 0700))

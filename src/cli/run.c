@@ -33,7 +33,7 @@ static const struct option_row options[] = {
 	[OPTION_DEVICES] = {"devices", "N", "with --simulate: so many of them"},
 	[OPTION_MEMORY] = {"memory", "SIZE", "with --simulate: of this size (22GiB), whatever the card"},
 	[OPTION_LATE] = {"late", NULL, "with --simulate: work ends only when the program waits for it"},
-	[OPTION_VALUES] = {"values", NULL, "with --simulate: PyTorch's small whole numbers are computed, on the CPU"},
+	[OPTION_VALUES] = {"values", NULL, "with --simulate: PyTorch's small whole numbers are computed, on the CPU; its operators lose their names"},
 	{0},
 };
 

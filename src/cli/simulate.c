@@ -147,15 +147,16 @@ void simulate_add_promise(struct text *out, const struct simulation *simulation,
 		      "               computes steers the program, and but for what follows\n");
 	if (simulation->has_values)
 		text_add(out, "  nearly       --values stands between the program and each operator, which moves\n"
-			      "               the figures by some 0.01 %\n");
+			      "               the figures by some 0.01 %, and hides the operators' names and those\n"
+			      "               of the backward pass's nodes\n");
 	add_bound(out, simulation->is_late);
 	text_add(out, "  assumed      CUDA context ");
-	text_add_size(out, card->context_bytes);
+	text_add_size(out, sim_card_context_bytes(card));
 	text_printf(out, " %s ", spread);
 	text_add_size(out, card->context_spread_bytes);
 	text_add(out, " (");
 	text_add_escaped(out, *card->context_source ? card->context_source : "estimated");
-	text_add(out, ");\n");
+	text_add(out, sim_card_eager_bytes() ? "; 362 MiB of it for CUDA_MODULE_LOADING=EAGER: pytorch#86509);\n" : ");\n");
 	text_add(out, has_profile(card) ?
 		      "               what libraries take and workspaces of cuDNN, as that card's profile has\n"
 		      "               them; how much of the card's memory the driver leaves\n" :

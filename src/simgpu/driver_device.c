@@ -78,7 +78,7 @@ static void setup(void)
 	driver_machine.place_count = device_count_from_environment();
 	driver_machine.device_count = visible_read(driver_machine.place_count, places);
 	driver_machine.total_bytes = memory_bytes;
-	driver_machine.context_bytes = sim_env_bytes("SIMGPU_CONTEXT", card->context_bytes);
+	driver_machine.context_bytes = sim_env_bytes("SIMGPU_CONTEXT", sim_card_context_bytes(card));
 	driver_machine.is_late = lateness_from_environment();
 	account_open();
 	for (int i = 0; i < driver_machine.device_count; i++) {

@@ -112,7 +112,7 @@ CUresult cuModuleUnload(CUmodule module)
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-	*mode = CU_MODULE_LAZY_LOADING;
+	*mode = sim_card_eager_bytes() > 0 ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
 	return CUDA_SUCCESS;
 }
 

@@ -79,6 +79,11 @@ int sim_card_parse(struct sim_card *card, const char *text, char *why, size_t wh
  * is given.  Likewise. */
 int sim_card_get(struct sim_card *card, const char *setting, char *why, size_t why_bytes);
 
+/* What a context takes more where CUDA_MODULE_LOADING=EAGER: all code at once; else 0, PyTorch has it loaded when used. */
+size_t sim_card_eager_bytes(void);
+/* The card's, and that. */
+size_t sim_card_context_bytes(const struct sim_card *card);
+
 /* Room for a description. */
 #define SIM_CARD_TEXT_BYTES 1536
 

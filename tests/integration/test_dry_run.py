@@ -94,6 +94,13 @@ def test_the_figures_are_those_of_the_card(tmp_path):
     assert device["untracked_bytes"] == 220 * MIB
 
 
+def test_all_code_loaded_at_once_is_more_context(tmp_path):
+    """By as much as pytorch#86509 measured."""
+    result = dry("l4", "--", TRAINING, "linear", "3", cwd=tmp_path, CUDA_MODULE_LOADING="EAGER")
+    assert only_device(tmp_path)["untracked_bytes"] == (220 << 20) + 666632192 - 287047680
+    assert "CUDA context 582 MiB" in result.stderr and "362 MiB of it for CUDA_MODULE_LOADING=EAGER" in result.stderr
+
+
 def test_a_file_describes_a_card_and_memory_overrules_it(tmp_path):
     card = tmp_path / "mine.card"
     card.write_text("# mine\nname = My card\nmemory = 3GiB\ncapability = 8.9\ncontext = 7MiB\n")
