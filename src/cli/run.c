@@ -33,7 +33,7 @@ static const struct option_row options[] = {
 	[OPTION_DEVICES] = {"devices", "N", "with --simulate: so many of them"},
 	[OPTION_MEMORY] = {"memory", "SIZE", "with --simulate: of this size (22GiB), whatever the card"},
 	[OPTION_LATE] = {"late", NULL, "with --simulate: work ends only when the program waits for it"},
-	[OPTION_VALUES] = {"values", NULL, "with --simulate: PyTorch's small whole numbers are computed, on the CPU; its operators lose their names"},
+	[OPTION_VALUES] = {"values", NULL, "with --simulate: PyTorch's small whole numbers are computed, on the CPU"},
 	{0},
 };
 
@@ -262,7 +262,8 @@ const struct verb verb_run = {
 	.usage = "[--output T] [--simulate CARD] [--] PROGRAM [ARGUMENT...]",
 	.details = "The exit status is the program's; 128 plus the signal that killed it; 127 if "
 		   "it was not found,\n"
-		   "126 if it could not be started, 125 if memtrace could not.",
+		   "126 if it could not be started, 125 if memtrace could not.\n"
+		   "With --values operators and nodes of the backward pass have no names in reports.",
 	.options = options,
 	.stops_at_operand = true,
 	.operands_least = 1,

@@ -42,7 +42,8 @@ bool simulate_explain_needs(char *const *program);
 /* The folder of the stand-ins; false: it was said that there is none. */
 bool simulate_find_stand_ins(char folder[PATH_MAX]);
 
-/* What `program`, if it is a Python, prints of a few lines, without memtrace in it. False: nothing. */
-bool simulate_ask_python(const char *program, const char *question, char *answer, size_t bytes);
+/* What the Python that runs the program prints of a few lines, without memtrace in it. False: nothing, or none is
+ * seen in the words and the first line of a script. */
+bool simulate_ask_python(char *const *program, const char *question, char *answer, size_t bytes, char python[PATH_MAX]);
 
 #endif

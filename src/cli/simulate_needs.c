@@ -214,7 +214,7 @@ static void look_into(char *folders)
 
 bool simulate_explain_needs(char *const *program)
 {
-	char stand_ins[PATH_MAX], path[PATH_MAX], folders[8192];
+	char stand_ins[PATH_MAX], path[PATH_MAX], python[PATH_MAX], folders[8192];
 	told_count = 0;
 	if (elf_version(EV_CURRENT) == EV_NONE || !simulate_find_stand_ins(stand_ins))
 		return false;
@@ -223,9 +223,9 @@ bool simulate_explain_needs(char *const *program)
 	names_sort(&symbols);
 	if (program_find(program[0], path))
 		look_at(path);
-	if (simulate_ask_python(program[0], "import sys\n"
+	if (simulate_ask_python(program, "import sys\n"
 				"for p in sys.path:\n"
-				"    if p.endswith('-packages'): print(p)\n", folders, sizeof folders))
+				"    if p.endswith('-packages'): print(p)\n", folders, sizeof folders, python))
 		look_into(folders);
 	names_release(&sonames);
 	names_release(&symbols);

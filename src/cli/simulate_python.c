@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/output.h"
+#include "cli/run_program.h"
 #include "cli/verb.h"
 
 /* "VERSION CUDA" of the installed PyTorch, without importing it; CUDA is None in a build without. */
@@ -18,10 +19,38 @@ static const char about_torch[] =
 	"v = runpy.run_path(os.path.join(os.path.dirname(s.origin), 'version.py')) if s else {}\n"
 	"print(v.get('__version__'), v.get('cuda'), v.get('hip'))\n";
 
+/* python, python3, python3.11, python3.13t: what takes -c. */
 static bool is_python(const char *program)
 {
-	const char *slash = strrchr(program, '/');
-	return !strncmp(slash ? slash + 1 : program, "python", 6);
+	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+	if (strncmp(name, "python", 6))
+		return false;
+	name += 6;
+	name += strspn(name, "0123456789.");
+	return !*name || !strcmp(name, "t");
+}
+
+/* Of a script, torchrun for one: the word of its first line that is a Python. */
+static bool find_in_script(const char *name, char python[PATH_MAX])
+{
+	char path[PATH_MAX], line[PATH_MAX] = "", *rest = line + 2, *word;
+	FILE *file = program_find(name, path) ? fopen(path, "re") : NULL;
+	bool is_script = file && fgets(line, sizeof line, file) && !strncmp(line, "#!", 2);
+	if (file)
+		fclose(file);
+	while (is_script && (word = strsep(&rest, " \t\n")))
+		if (is_python(word) && program_find(word, python))
+			return true;
+	return false;
+}
+
+/* The Python that runs the program: itself, a word of a launcher (env, numactl, time), or that of a script. */
+static bool find_python(char *const *program, char python[PATH_MAX])
+{
+	for (char *const *word = program; *word; word++)
+		if (is_python(*word) && program_find(*word, python))
+			return true;
+	return find_in_script(program[0], python);
 }
 
 /* The one who asks must not be taken for the program: nothing is preloaded. */
@@ -33,10 +62,10 @@ static void become_question(const char *python, const char *question, int out)
 	_exit(STATUS_NOT_FOUND);
 }
 
-bool simulate_ask_python(const char *python, const char *question, char *answer, size_t bytes)
+bool simulate_ask_python(char *const *program, const char *question, char *answer, size_t bytes, char python[PATH_MAX])
 {
 	int ends[2], status;
-	if (!is_python(python) || pipe(ends))
+	if (!find_python(program, python) || pipe(ends))
 		return false;
 	pid_t child = fork();
 	if (!child)
@@ -53,13 +82,12 @@ bool simulate_ask_python(const char *python, const char *question, char *answer,
 
 bool simulate_explain_silence(char *const *program)
 {
-	char answer[256], version[64], cuda[64], hip[64];
-	if (!simulate_ask_python(program[0], about_torch, answer, sizeof answer) ||
+	char answer[256], version[64], cuda[64], hip[64], python[PATH_MAX];
+	if (!simulate_ask_python(program, about_torch, answer, sizeof answer, python) ||
 	    sscanf(answer, "%63s %63s %63s", version, cuda, hip) != 3)
 		return false;
 	if (!strcmp(version, "None")) {
-		tell("%s has no PyTorch; for a dry run it needs the CUDA build: pip install torch",
-		     program[0]);
+		tell("%s has no PyTorch; for a dry run it needs the CUDA build: pip install torch", python);
 		return true;
 	}
 	if (strcmp(cuda, "None"))
@@ -67,6 +95,6 @@ bool simulate_explain_silence(char *const *program)
 	tell("PyTorch %s of %s was built without CUDA%s, so it cannot use a GPU, simulated or not. "
 	     "The CUDA build needs no GPU here: pip install --force-reinstall torch --index-url "
 	     "https://download.pytorch.org/whl/cu128 (or another of CUDA 11 to 13)",
-	     version, program[0], strcmp(hip, "None") ? " (for AMD GPUs)" : "");
+	     version, python, strcmp(hip, "None") ? " (for AMD GPUs)" : "");
 	return true;
 }

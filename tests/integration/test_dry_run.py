@@ -280,6 +280,22 @@ def test_a_torch_without_cuda_is_named_with_what_to_install(tmp_path, version, s
     assert result.returncode == 0 and re.search(said, result.stderr), result.stderr
 
 
+def test_a_torch_without_cuda_is_named_whatever_starts_the_python(tmp_path):
+    torch = tmp_path / "site" / "torch"
+    torch.mkdir(parents=True)
+    (torch / "__init__.py").write_text("raise AssertionError('Torch not compiled with CUDA enabled')")
+    (torch / "version.py").write_text("__version__ = '2.9.0+cpu'\ncuda = None\nhip = None\n")
+    launcher = tmp_path / "launcher"  # as torchrun is one
+    launcher.write_text(f"#!{PYTHON}\nimport torch\n")
+    launcher.chmod(0o755)
+    for words in ((launcher,), ("/usr/bin/env", PYTHON, "-c", "import torch")):
+        result = dry("l4", "--", *words, cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
+        assert result.returncode == 1 and "pip install --force-reinstall torch" in result.stderr, result.stderr
+        fit = run([TOOL, "fit", "--card", "l4", "--vary", "B=1:4", "--", *words, "{B}"],
+                  environment(preload=False, PYTHONPATH=str(tmp_path / "site")), cwd=tmp_path)
+        assert fit.returncode == 3 and "pip install --force-reinstall torch" in fit.stderr, fit.stderr
+
+
 LATE = """
 import json, sys, threading, torch
 
