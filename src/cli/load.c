@@ -147,6 +147,7 @@ int load_replay(struct loaded *loaded)
 	load_refresh_facts(loaded);
 	if (facts_has_gaps(&loaded->facts) || trace_facts(loaded->trace)->cut)
 		model_note_gaps(loaded->model);
+	model_note_lost(loaded->model, loaded->facts.lost, loaded->facts.disagreements);
 	model_finish(loaded->model);
 	model_observe_steps(loaded->model, NULL);
 	progress_end(&progress);

@@ -228,6 +228,12 @@ void model_note_gaps(struct model *m)
 	m->has_gaps = true;
 }
 
+void model_note_lost(struct model *m, uint64_t lost_count, uint64_t disagreement_count)
+{
+	m->lost_count = lost_count;
+	m->disagreement_count = disagreement_count;
+}
+
 void model_finish(struct model *m)
 {
 	if (m->failed)

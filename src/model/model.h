@@ -34,6 +34,9 @@ bool model_failed(const struct model *);
 /* Events, or definitions that events refer to, are missing, as the caller knows: no verdict is certain then, but on what a
  * single event shows. Of definitions the model finds out by itself. */
 void model_note_gaps(struct model *);
+/* Events were lost while the program ran, and after so many block events PyTorch's own total was another than that of
+ * the blocks known: verdicts for which that may matter are not certain. */
+void model_note_lost(struct model *, uint64_t lost_count, uint64_t disagreement_count);
 
 /* To be called once after the last event: failures that were never followed by a success become OOMs
  * (see model_oom). */

@@ -146,6 +146,7 @@ struct model {
 	struct arena *arena;
 	const struct defs *defs;
 	bool failed, is_frozen, has_gaps;
+	uint64_t lost_count, disagreement_count;
 	struct model_totals totals, frozen_totals, shown_totals;
 	struct device *devices[SLOT_COUNT];
 	struct causes causes[SLOT_COUNT];

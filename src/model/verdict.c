@@ -2,6 +2,7 @@
  * limit; other processes; what this process took past PyTorch; memory in pieces; what grows; what is there twice;
  * too much. Owns that order and what speaks against the answer. Looks at a moment that the model has kept; takes
  * memory from an arena of its own. */
+#include "model/allocator_conf.h"
 #include "model/verdict_private.h"
 
 #define SEGMENT_BYTES	    (20ull << 20) /* of blocks up to 10 MiB; larger ones have their own */
@@ -27,21 +28,48 @@ static void judge_impossible(struct situation *at)
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
 }
 
+/* For a block and the segment that it would be cut from. */
+static bool had_room(const struct verdict_evidence *evidence)
+{
+	return evidence->free_bytes != UINT64_MAX && evidence->free_bytes >= evidence->asked_bytes + SEGMENT_BYTES;
+}
+
 /* PyTorch gave up without asking the driver. Where events or stacks are missing it may have asked, unseen: then only
- * room that it left free says so, for a block and the segment that it would be cut from. */
+ * room that it left free says so. */
 static bool is_limited(const struct situation *at)
 {
-	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	bool had_room = evidence->free_bytes != UINT64_MAX && evidence->free_bytes >= evidence->asked_bytes + SEGMENT_BYTES;
-	return at->oom->by_pytorch && !at->oom->driver_bytes && (!at->m->has_gaps || had_room);
+	bool is_whole = !at->m->has_gaps && !at->m->lost_count;
+	return at->oom->by_pytorch && !at->oom->driver_bytes && (is_whole || had_room(&at->verdict->evidence));
 }
 
 static void judge_limit(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;
+	struct allocator_conf conf;
+	allocator_conf_init(&conf, (struct allocator_version){0, 0});
+	verdict->evidence.segment_bytes = allocator_segment_bytes(&conf, verdict->evidence.asked_bytes);
 	verdict->cause = VERDICT_LIMIT;
 	verdict->is_certain = true;
 	verdict_add_action(verdict, ADVICE_RAISE_LIMIT, false, 0);
+	verdict_add_not(verdict, NOT_EMPTY_CACHE);
+}
+
+/* The driver refused, and then said that more than that was free. By a margin: it gives out whole units. */
+static bool is_refused_though_free(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	if (!at->oom->driver_bytes || evidence->free_bytes == UINT64_MAX)
+		return false;
+	return evidence->free_bytes + at->oom->flushed_bytes >= at->oom->driver_bytes + at->oom->driver_bytes / 16 + SEGMENT_BYTES;
+}
+
+static void judge_refusal(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	verdict->cause = VERDICT_LIMIT;
+	verdict->kind = VERDICT_KIND_DRIVER;
+	verdict_add_action(verdict, ADVICE_FIND_LIMIT, false, 0);
+	verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
 }
 
@@ -238,6 +266,8 @@ static void judge(struct situation *at, size_t index)
 		judge_impossible(at);
 	else if (is_limited(at))
 		judge_limit(at);
+	else if (is_refused_though_free(at))
+		judge_refusal(at);
 	else if (is_hoarded(at))
 		judge_hoarded(at);
 	else if (is_by_others(evidence))
@@ -253,7 +283,7 @@ static void judge(struct situation *at, size_t index)
 static void find_counter(struct verdict *verdict)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	if (verdict->cause == VERDICT_HOST_PINNED)
+	if (verdict->cause == VERDICT_HOST_PINNED || verdict->cause == VERDICT_LIMIT) /* what a limit lacks is not known */
 		return;
 	const uint64_t candidates[][2] = {
 		{VERDICT_OTHER_PROCESS, others_of(evidence)},
@@ -269,10 +299,40 @@ static void find_counter(struct verdict *verdict)
 	}
 }
 
+/* As few as were lost, they are not what is blamed. */
+static bool is_much(const struct model *m, const struct verdict *verdict)
+{
+	return m->lost_count <= verdict->evidence.count / 8;
+}
+
+/* May a few events that were lost speak for another cause? PyTorch's own total shows whether blocks are among them; what
+ * others have in use the driver told; past PyTorch, and in pieces, each counts. */
+static bool may_lost_matter(const struct model *m, const struct verdict *verdict)
+{
+	switch (verdict->cause) {
+	case VERDICT_OTHER_PROCESS:
+	case VERDICT_NEAR_LIMIT:
+		return false;
+	case VERDICT_LIMIT:
+		return !had_room(&verdict->evidence);
+	case VERDICT_LEAK:
+	case VERDICT_DUPLICATE:
+		return m->disagreement_count && !is_much(m, verdict);
+	case VERDICT_SPIKE:
+	case VERDICT_TOO_BIG:
+	case VERDICT_AUTOCAST_COPIES:
+		return m->disagreement_count;
+	default:
+		return true;
+	}
+}
+
 /* What is missing may speak for another cause. An impossible request needs no more than its own event. */
 void verdict_doubt(const struct model *m, struct verdict *verdict)
 {
-	if (m->has_gaps && verdict->cause != VERDICT_IMPOSSIBLE_REQUEST)
+	if (verdict->cause == VERDICT_IMPOSSIBLE_REQUEST)
+		return;
+	if (m->has_gaps || (m->lost_count && may_lost_matter(m, verdict)))
 		verdict->is_certain = false;
 }
 

@@ -45,7 +45,8 @@ struct model;
 	X(OPTIMIZER, "optimizer")                                                                         \
 	X(EVALUATION, "evaluation")                                                                       \
 	X(LOAD, "load")                                                                                   \
-	X(BACKWARD, "backward")
+	X(BACKWARD, "backward")                                                                           \
+	X(DRIVER, "driver")
 
 enum verdict_cause {
 #define X(id, name) VERDICT_##id,
@@ -100,6 +101,7 @@ enum verdict_advice {
 	ADVICE_CUT_BATCH,
 	ADVICE_BACKWARD_EACH,
 	ADVICE_KEEP_TEXT,
+	ADVICE_FIND_LIMIT,
 	ADVICE_COUNT
 };
 

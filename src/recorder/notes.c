@@ -138,8 +138,7 @@ static void report_facts(const struct session *session, struct summary_facts *fa
 					 .blind_deepbind = live->blind_deepbind,
 					 .blind_dlmopen = live->blind_dlmopen,
 					 .write_errno = live->write_errno };
-	if (facts_has_gaps(facts))
-		model_note_gaps(session->dump.model);
+	model_note_lost(session->dump.model, live->lost, live->disagreements);
 }
 
 static const char *path_with(char *buffer, size_t bytes, const char *base, const char *end)

@@ -61,10 +61,12 @@ static inline bool facts_closed(const struct summary_facts *facts)
 	return facts->ended == SUMMARY_EXIT || facts->ended == SUMMARY_UNDERSCORE_EXIT || facts->ended == SUMMARY_ABORT;
 }
 
-/* Is something missing that was before the end? Then what was seen is no proof of what was not. */
+/* Is something missing that was before the end, and nobody can tell how much? Then what was seen is no proof of what was
+ * not. Events that were lost while the program ran are counted, and compared with PyTorch's total. */
 static inline bool facts_has_gaps(const struct summary_facts *facts)
 {
-	return facts->lost || (facts->torn_reason && *facts->torn_reason && !facts->has_moved);
+	bool is_torn = facts->torn_reason && *facts->torn_reason && !facts->has_moved;
+	return is_torn || (facts->lost && facts->write_errno);
 }
 
 /* "exit", "_exit", "abort", "signal", "running", "unknown". */

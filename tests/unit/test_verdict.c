@@ -128,6 +128,44 @@ static void no_failed_call_is_a_limit(void **state)
 	assert_true(advises(&verdict, ADVICE_RAISE_LIMIT));
 }
 
+/* A card that is full of live blocks; `lost_count` events were lost, after which PyTorch's total was another so often. */
+static struct verdict full_card(uint64_t lost_count, uint64_t disagreement_count)
+{
+	struct scene s;
+	scene_open(&s);
+	for (unsigned i = 0; i < COUNT; i++) {
+		obtain(&s, MEMTRACE_SPACE_DEVICE, segment(i), SIZE, TORCH);
+		block(&s, segment(i), SIZE, TORCH);
+	}
+	refuse(&s, SIZE, 10 * MIB);
+	model_note_lost(s.m, lost_count, disagreement_count);
+	return judge(&s);
+}
+
+static void lost_events_lower_certainty_only_where_they_may_matter(void **state)
+{
+	(void)state;
+	assert_true(full_card(0, 0).is_certain);
+	assert_true(full_card(3, 0).is_certain);
+	assert_false(full_card(3, 1).is_certain);
+}
+
+static void refusal_though_more_was_free_is_told(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	obtain(&s, MEMTRACE_SPACE_DEVICE, segment(0), SIZE, TORCH);
+	block(&s, segment(0), SIZE, TORCH);
+	refuse(&s, 200 * MIB, CARD / 2);
+	struct verdict verdict = judge(&s);
+	assert_int_equal(verdict.cause, VERDICT_LIMIT);
+	assert_int_equal(verdict.kind, VERDICT_KIND_DRIVER);
+	assert_false(verdict.is_certain);
+	assert_true(advises(&verdict, ADVICE_FIND_LIMIT));
+	assert_false(advises(&verdict, ADVICE_RAISE_LIMIT));
+}
+
 static void memory_past_pytorch_is_outside(void **state)
 {
 	struct scene s;
@@ -338,6 +376,8 @@ int main(void)
 		cmocka_unit_test(many_idle_bytes_are_fragmentation),
 		cmocka_unit_test(request_larger_than_the_card_is_impossible),
 		cmocka_unit_test(no_failed_call_is_a_limit),
+		cmocka_unit_test(lost_events_lower_certainty_only_where_they_may_matter),
+		cmocka_unit_test(refusal_though_more_was_free_is_told),
 		cmocka_unit_test(memory_past_pytorch_is_outside),
 		cmocka_unit_test(holes_of_another_stream_are_told),
 		cmocka_unit_test(one_retry_on_a_card_that_ends_full_is_near_the_limit),
