@@ -36,7 +36,19 @@ static void add_doubts(struct json *json, const struct whatif *whatif)
 	json_close(json, '}');
 }
 
-static void add_setting(struct json *json, const struct whatif_setting *setting)
+/* null: no memory was given. */
+static void add_outcome(struct json *json, const struct whatif_view *view, const struct whatif_setting *setting)
+{
+	static const char *const names[] = {
+		[WHATIF_FITS] = "fits",
+		[WHATIF_MAY_FIT] = "may_fit",
+		[WHATIF_MAY_RUN_OUT] = "may_run_out",
+		[WHATIF_RUNS_OUT] = "runs_out",
+	};
+	json_string(json, "outcome", view->memory_bytes ? names[whatif_outcome_of(view, setting)] : NULL);
+}
+
+static void add_setting(struct json *json, const struct whatif_view *view, const struct whatif_setting *setting)
 {
 	const struct allocator_counters *counters = &setting->result.counters;
 	json_open(json, NULL, '{');
@@ -50,6 +62,7 @@ static void add_setting(struct json *json, const struct whatif_setting *setting)
 	json_unsigned(json, "needs_bytes", setting->need_bytes);
 	json_unsigned(json, "retries", counters->retries);
 	json_known(json, "oom_step", setting->result.ooms, setting->result.oom_step);
+	add_outcome(json, view, setting);
 	json_close(json, '}');
 }
 
@@ -80,7 +93,7 @@ void whatif_print_json(struct text *out, const struct whatif_view *view)
 	add_doubts(&json, whatif);
 	json_open(&json, "settings", '[');
 	for (size_t i = 0; i < whatif->setting_count; i++)
-		add_setting(&json, &whatif->settings[i]);
+		add_setting(&json, view, &whatif->settings[i]);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	text_add_char(out, '\n');

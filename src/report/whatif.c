@@ -115,17 +115,28 @@ static bool is_doubtful(const struct whatif_view *view, const struct whatif_sett
 				      setting->need_bytes > usable / 5 * 4;
 }
 
+enum whatif_outcome whatif_outcome_of(const struct whatif_view *view, const struct whatif_setting *setting)
+{
+	if (is_doubtful(view, setting))
+		return setting->result.ooms ? WHATIF_MAY_RUN_OUT : WHATIF_MAY_FIT;
+	return setting->result.ooms ? WHATIF_RUNS_OUT : WHATIF_FITS;
+}
+
 static void add_outcome(struct text *out, const struct whatif_view *view,
 			const struct whatif_setting *setting)
 {
+	static const char *const words[] = {
+		[WHATIF_FITS] = "  fits          ",
+		[WHATIF_MAY_FIT] = "  may fit       ",
+		[WHATIF_MAY_RUN_OUT] = "  may run out   ",
+	};
+	enum whatif_outcome outcome = whatif_outcome_of(view, setting);
 	add_number(out, setting->result.counters.retries, 9);
-	if (is_doubtful(view, setting))
-		text_add(out, setting->result.ooms ? "  may run out   " : "  may fit       ");
-	else if (setting->result.ooms)
+	if (outcome == WHATIF_RUNS_OUT)
 		text_printf(out, "  OOM, step %-4llu",
 			    (unsigned long long)setting->result.oom_step + 1);
 	else
-		text_add(out, "  fits          ");
+		text_add(out, words[outcome]);
 }
 
 static void add_row(struct text *out, const struct whatif_view *view,

@@ -13,6 +13,10 @@ struct whatif_view {
 	uint64_t memory_bytes; /* what the run was put into; 0: no limit */
 };
 
+enum whatif_outcome { WHATIF_FITS, WHATIF_MAY_FIT, WHATIF_MAY_RUN_OUT, WHATIF_RUNS_OUT };
+/* In `memory_bytes`, which is not 0. "May" is within the error of private pools. */
+enum whatif_outcome whatif_outcome_of(const struct whatif_view *, const struct whatif_setting *);
+
 void whatif_print(struct text *, const struct whatif_view *);
 void whatif_print_json(struct text *, const struct whatif_view *); /* ends in a newline */
 

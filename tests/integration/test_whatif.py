@@ -373,6 +373,18 @@ BAD_MEMORY = ["0", "-1", "much", "16EiB"]
 BAD_SETTINGS = ["a:b", "max_split_size_mb:20", "expandable_segments:yes", "backend:cudaMallocAsync"]
 
 
+def test_with_private_pools_a_setting_only_may_fit_within_their_error(recorded):
+    """Just above what it needs, and far above."""
+    trace = recorded("2.15", "mempool")
+    row = what_if(trace)["settings"][0]
+    assert not row["recorded"]
+    for factor, outcome in ((1.02, "may_fit"), (4, "fits"), (0.98, "may_run_out")):
+        memory = f"{int(row['needs_bytes'] * factor) // MIB}MiB"
+        words = ("--json", "--conf", row["conf"], "--memory", memory)
+        said = json.loads(run_tool(*words, trace).stdout)["settings"]
+        assert {r["outcome"] for r in said if not r["recorded"] and r["conf"] == row["conf"]} == {outcome}
+
+
 def test_wrong_words_end_in_one_line_each(recorded):
     trace = recorded("2.15", "devlog")
     for words in [("--memory", word) for word in BAD_MEMORY] + [
@@ -388,7 +400,8 @@ def test_memory_smaller_than_any_request_is_an_oom_and_changes_no_need(recorded)
     trace = recorded("2.15", "devlog")
     ample = json.loads(memtrace("whatif", "--json", trace))["settings"]
     rows = json.loads(memtrace("whatif", "--json", "--memory", "1KiB", trace, status=1))["settings"]
-    assert all(row["oom_step"] == 0 for row in rows)
+    assert all((row["oom_step"], row["outcome"]) == (0, "runs_out") for row in rows)
+    assert all(row["outcome"] is None for row in ample)
     needs = lambda told: {  # noqa: E731
         (row["conf"], row["empty_cache_each_step"]): row["needs_bytes"] for row in told
     }
