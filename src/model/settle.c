@@ -73,7 +73,7 @@ static uint32_t count_left(const struct block_list *list, uint32_t enough)
 
 static bool is_without_grad(uint32_t made, uint32_t left)
 {
-	return made >= 4 && (left <= 1 || (left <= 3 && made >= 20));
+	return made >= 4 && (left <= 1 || (left <= 2 && made >= 12) || (left <= 3 && made >= 20));
 }
 
 /* Of many blocks next to none are left: it ran without grad. Otherwise a graph holds them. */

@@ -300,6 +300,8 @@ void marks_walk_python(struct marks_walk *walk, const char *file, const char *fu
 		marks->flags |= MARK_FLAG(mark);
 		if (!marks->context)
 			marks->context = (uint8_t)mark;
+		else if (marks->context == MARK_CLOSURE && !walk->beyond_closure && mark != MARK_CLOSURE)
+			walk->beyond_closure = (uint8_t)mark;
 	}
 	walk->is_outermost_torch = is_torch; /* of the outermost frame so far */
 }
@@ -308,6 +310,8 @@ void marks_walk_end(struct marks_walk *walk)
 {
 	if (walk->count && !walk->is_outermost_torch)
 		walk->marks.flags |= MARK_USER_BASE;
+	if (walk->marks.context == MARK_CLOSURE && !(walk->marks.flags & MARK_FLAG(MARK_OPTIMIZER)))
+		walk->marks.context = walk->beyond_closure;
 }
 
 /* Of operators only the outermost counts: what Python called. */

@@ -87,6 +87,7 @@ struct marks_walk {
 	bool has_user, is_outermost_torch, is_site_next;
 	uint32_t count;
 	uint32_t step_class; /* of the outermost step so far */
+	uint8_t beyond_closure; /* enum mark: what the context is if no optimizer called that */
 };
 void marks_walk_python(struct marks_walk *, const char *file, const char *function, uint32_t frame);
 void marks_walk_end(struct marks_walk *);
