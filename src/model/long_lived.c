@@ -97,8 +97,9 @@ static bool is_store_from_copies(struct model *m, const struct loop *loop, const
 {
 	const struct block_facts *facts = &block->facts;
 	bool is_computed = facts->kind == KIND_INPUT && !facts->is_copied_to && !facts->is_factory;
-	return is_computed && !loop->late_copies && loop->early_copied_bytes >= block->bytes &&
-	       (loop->late_data || size->copied) && !is_one_of_many(m, block, size);
+	bool is_from_copies = loop->early_copied_bytes >= block->bytes && (loop->late_data || size->copied);
+	return is_computed && !loop->late_copies && (is_from_copies || (facts->is_early && loop->late_data)) &&
+	       !is_one_of_many(m, block, size);
 }
 
 bool block_is_cache(const struct model *m, const struct block *block)
