@@ -19,6 +19,14 @@ static bool parse_range(const char *text, struct fit_variable *variable, uint64_
 	       variable->step;
 }
 
+static bool is_varied(const struct fit *fit, const char *name)
+{
+	for (size_t i = 0; i < fit->variable_count; i++)
+		if (!strcmp(fit->variables[i].name, name))
+			return true;
+	return false;
+}
+
 bool fit_read_variable(struct fit *fit, const char *text)
 {
 	uint64_t high;
@@ -39,9 +47,22 @@ bool fit_read_variable(struct fit *fit, const char *text)
 		return false;
 	}
 	memcpy(variable.name, text, length);
+	if (is_varied(fit, variable.name)) {
+		options_wrong(&verb_fit, "%s is varied twice", variable.name);
+		return false;
+	}
 	variable.count = (high - variable.low) / variable.step + 1;
 	fit->variables[fit->variable_count++] = variable;
 	return true;
+}
+
+/* By whatever name it was given; two descriptions may have one name. */
+static bool is_listed(const struct fit *fit, const struct sim_card *card)
+{
+	for (size_t i = 0; i < fit->card_count; i++)
+		if (!memcmp(&fit->cards[i]->simulation.card, card, sizeof *card))
+			return true;
+	return false;
 }
 
 static bool add_card(struct fit *fit, const char *name, uint64_t memory_bytes,
@@ -53,6 +74,11 @@ static bool add_card(struct fit *fit, const char *name, uint64_t memory_bytes,
 	}
 	struct fit_card *card = calloc(1, sizeof *card);
 	if (!card || !card_choose(&card->simulation.card, name)) {
+		free(card);
+		return false;
+	}
+	if (is_listed(fit, &card->simulation.card)) {
+		options_wrong(&verb_fit, "card %s is there twice", card->simulation.card.name);
 		free(card);
 		return false;
 	}

@@ -114,6 +114,8 @@ def test_a_range_without_a_border_is_said(tmp_path, words, status, said):
         (("--card", "t4", "--vary", "B=8:4", "--", TRAINING, "linear", "{B}"), 2, "the range is empty"),
         (("--card", "t4", "--vary", "B=1-4", "--", TRAINING, "linear", "{B}"), 2, "--vary is NAME="),
         (("--card", "t4", "--vary", "B=1:4", "--", TRAINING, "linear", "4"), 2, r"nothing .* says \{B\}"),
+        (("--card", "t4", "--vary", "B=1:4", "--vary", "B=1:9", "--", TRAINING, "linear", "{B}"), 2, "B is varied twice"),
+        (("--card", "a100-80,a10080gb", "--vary", "B=1:4", "--", TRAINING, "linear", "{B}"), 2, "a100-80 is there twice"),
         (("--card", "t5", "--vary", "B=1:4", "--", TRAINING, "linear", "{B}"), 2, "near it: t4"),
         (("--vary", "B=1:4", "--", TRAINING, "linear", "{B}"), 2, "it needs --card and --vary"),
         (("--card", "t4", "--vary", "B=1:4", "--", TRAINING, "broken", "{B}"), 3,
