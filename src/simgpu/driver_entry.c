@@ -69,6 +69,17 @@ static sim_function *spelling_find(struct request *request, const char *version_
 	return twin != NULL ? twin->function : entry->function;
 }
 
+/* What shares pictures with other APIs: bindings ask for these first, and nothing here computes one. */
+static bool is_for_graphics(const char *symbol)
+{
+	static const char *const apis[] = {"EGL", "GL", "VDPAU", "Egl"};
+
+	for (size_t i = 0; i < sizeof(apis) / sizeof(apis[0]); i++)
+		if (strstr(symbol, apis[i]) != NULL)
+			return true;
+	return false;
+}
+
 /*
  * The first names that we lack, a line each; the last says that others are not named. Bindings for other
  * languages ask for every name they know, and use few.
@@ -80,6 +91,8 @@ void simgpuNameMissing(const char *symbol)
 	static size_t count;
 	size_t i = 0;
 
+	if (is_for_graphics(symbol))
+		return;
 	pthread_mutex_lock(&lock);
 	while (i < count && strncmp(said[i], symbol, NAME_ROOM - 1) != 0)
 		i++;

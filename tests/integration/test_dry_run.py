@@ -447,7 +447,7 @@ ASKING = """\
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
 found, status = ctypes.c_void_p(), ctypes.c_int()
-for name in b"cuNotThere cuMemAlloc cuNotThere cuNorThis cuC cuD cuE cuF".split():
+for name in b"cuGLNot cuNotThere cuMemAlloc cuNotThere cuNorThis cuC cuD cuE cuF".split():
     cuda.cuGetProcAddress_v2(name, ctypes.byref(found), 13000, ctypes.c_uint64(0), ctypes.byref(status))
 """
 
