@@ -139,6 +139,7 @@ struct trend_growth {
 	uint32_t first, windows; /* of the rise */
 	uint64_t begin;		 /* sequence */
 	uint64_t bytes, periods, allocations, frees;
+	uint64_t steepest_bytes; /* the most that one window brought */
 	uint64_t each_bytes; /* a period, as it mostly was: what only the first ones brought is not in it */
 };
 

@@ -92,6 +92,16 @@ static uint32_t rise_begin(const struct trend_series *series)
 	return first;
 }
 
+static uint64_t steepest_rise(const struct trend_series *series, uint32_t from)
+{
+	uint64_t most = 0;
+	for (uint32_t i = from + 1; i < series->count; i++) {
+		uint64_t low = series->windows[i - 1].least_bytes, high = series->windows[i].least_bytes;
+		most = high > low && high - low > most ? high - low : most;
+	}
+	return most;
+}
+
 static uint32_t count_rises(const struct trend_series *series, uint32_t from)
 {
 	uint32_t rises = 0;
@@ -162,6 +172,7 @@ static struct trend_growth growth_from(const struct trend_series *series, uint32
 	growth.bytes = series->windows[series->count - 1].least_bytes - series->windows[first].least_bytes;
 	growth.periods = (uint64_t)(windows - 1) * series->stride;
 	growth.each_bytes = usual_rise(series, first);
+	growth.steepest_bytes = steepest_rise(series, first);
 	for (uint32_t i = first; i < series->count; i++) {
 		growth.allocations += series->windows[i].allocations;
 		growth.frees += series->windows[i].frees;

@@ -203,11 +203,10 @@ static void judge_packed(struct situation *at)
 	verdict->counter_bytes = verdict->evidence.idle_bytes - at->oom->flushed_bytes;
 }
 
-/* Little is in pieces, and much has grown: the last piece is not what it is about. */
-static bool leaks_first(const struct situation *at, const struct verdict *leak)
+/* Little is in pieces, and much has grown, or is there twice: the last piece is not what it is about. */
+static bool is_more_than_pieces(const struct situation *at, uint64_t bytes)
 {
-	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return leak->cause != VERDICT_UNKNOWN && leak->evidence.growth_bytes > 2 * (evidence->idle_bytes - at->oom->flushed_bytes);
+	return bytes > 2 * (at->verdict->evidence.idle_bytes - at->oom->flushed_bytes);
 }
 
 /* One more set of the weights is a copy, however it grew; sets that go on being made are a leak. */
@@ -234,7 +233,10 @@ static void judge_rest(struct situation *at)
 {
 	struct verdict *verdict = at->verdict, before = *verdict;
 	bool fragmented = is_fragmented(at);
-	if (judge_growth(at, &before) && (!fragmented || leaks_first(at, verdict)))
+	if (judge_growth(at, &before) && (!fragmented || is_more_than_pieces(at, verdict->evidence.growth_bytes)))
+		return;
+	*verdict = before;
+	if (fragmented && judge_duplicate(at) && verdict->is_certain && is_more_than_pieces(at, verdict->evidence.bytes))
 		return;
 	*verdict = before;
 	if (fragmented && is_packed(at))
@@ -336,6 +338,18 @@ void verdict_doubt(const struct model *m, struct verdict *verdict)
 		verdict->is_certain = false;
 }
 
+/* Nothing has come to its end since: this is another try. */
+static const struct suspect *try_before(const struct model *m, size_t index)
+{
+	const struct suspect *now = m->ooms[index];
+	while (index-- > 0) {
+		const struct suspect *before = m->ooms[index];
+		if (before->oom.device == now->oom.device)
+			return before->work.steps == now->work.steps && before->work.backwards == now->work.backwards ? before : NULL;
+	}
+	return NULL;
+}
+
 bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 {
 	*verdict = (struct verdict){.cause = VERDICT_UNKNOWN};
@@ -348,6 +362,7 @@ bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 		.map = suspect->map,
 		.trend = suspect->trend,
 		.work = &suspect->work,
+		.before = try_before(m, index),
 		.arena = arena_create(),
 		.verdict = verdict,
 	};

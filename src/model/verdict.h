@@ -102,6 +102,8 @@ enum verdict_advice {
 	ADVICE_BACKWARD_EACH,
 	ADVICE_KEEP_TEXT,
 	ADVICE_FIND_LIMIT,
+	ADVICE_HALF_WEIGHTS,
+	ADVICE_LEAVE_EXCEPT,
 	ADVICE_COUNT
 };
 
@@ -134,6 +136,7 @@ struct verdict_evidence {
 	struct model_categories categories;
 	uint64_t pass_bytes;   /* of these, what a pass that goes on has made, not decided yet: its graph, most likely */
 	uint64_t batch_bytes;  /* of these, what is made anew for each batch; set where it is too much */
+	uint64_t held_bytes; /* of these, what a try that ran out before has left */
 	uint64_t step_most_bytes; /* the peak of the steps before, where this one is far above it; else 0 */
 	uint64_t steps;	       /* completed */
 	uint64_t growth_bytes; /* of the live minimum */

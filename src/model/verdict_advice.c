@@ -78,6 +78,15 @@ static void advise_evaluation(struct situation *at)
 		verdict_add_action(verdict, ADVICE_SMALLER_MODEL, false, 0);
 }
 
+/* Where weights are nearly all, as where a model is only used. Whether they are of four bytes the trace does not tell. */
+static void advise_weights(struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t parameters = evidence->categories.bytes[MODEL_PARAMETERS];
+	if (parameters * 4 >= evidence->live_bytes * 3)
+		verdict_add_action(at->verdict, ADVICE_HALF_WEIGHTS, true, parameters / 2);
+}
+
 /* ---------- all ---------- */
 
 static void advise_phase(struct situation *at, enum verdict_kind phase)
@@ -121,6 +130,7 @@ void advise_size(struct situation *at, enum verdict_kind phase, uint64_t state_b
 {
 	struct verdict *verdict = at->verdict;
 	advise_phase(at, phase);
+	advise_weights(at);
 	add(verdict, ADVICE_SMALLER_STATE, state_bytes * 3 / 4);
 	add(verdict, ADVICE_SHARD_STATE, state_bytes / 2);
 	if (!verdict->action_count)

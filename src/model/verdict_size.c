@@ -46,6 +46,29 @@ static uint64_t batch_bytes(const struct situation *at, enum verdict_kind phase)
 	return verdict_graph_bytes(evidence) + (temporary > counted ? temporary - counted : 0);
 }
 
+/* Of the graph of a try that ran out: an exception that is being handled holds the frames that it came through. */
+static uint64_t held_bytes(const struct situation *at)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; at->before && at->map && i < at->map->block_count; i++) {
+		const struct segment_block *block = &at->map->blocks[i];
+		struct label_meaning meaning = label_meaning(block->label, at->work->has_trained);
+		bool is_of_pass = meaning.category == MODEL_ACTIVATIONS || meaning.is_provisional;
+		bytes += is_of_pass && block->born < at->before->oom.sequence ? block->bytes : 0;
+	}
+	return bytes;
+}
+
+static void find_held(struct situation *at)
+{
+	struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t bytes = held_bytes(at);
+	if (bytes * 5 < evidence->live_bytes || bytes < evidence->missing_bytes)
+		return;
+	evidence->held_bytes = bytes;
+	verdict_add_action(at->verdict, ADVICE_LEAVE_EXCEPT, true, bytes);
+}
+
 static bool is_engine(const struct situation *at)
 {
 	const struct def_thread *thread = defs_thread(at->m->defs, at->oom->thread);
@@ -110,5 +133,6 @@ void judge_size(struct situation *at)
 		evidence->bytes = needed;
 	}
 	verdict->is_certain = is_static || evidence->idle_bytes < evidence->missing_bytes;
+	find_held(at);
 	advise_size(at, phase, state);
 }

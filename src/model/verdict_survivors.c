@@ -237,10 +237,12 @@ static void sum_sources(struct families *all)
 			all->source_bytes += all->rows[i].bytes;
 }
 
-/* A stack of which one block is live that is nearly as large as what grew: made anew, ever larger. */
+/* A stack of which one block is live that is nearly as large as what grew: made anew, ever larger. What came at once
+ * did not grow. */
 static void sum_grown(const struct situation *at, struct families *all)
 {
-	for (uint32_t i = 0; i <= all->mask; i++) {
+	bool is_gradual = all->growth.steepest_bytes * 2 < all->growth.bytes;
+	for (uint32_t i = 0; is_gradual && i <= all->mask; i++) {
 		const struct family *family = &all->rows[i];
 		if (!family->count || family->newest_born < at->trend->events.windows[at->trend->events.count / 2].begin)
 			continue;
@@ -259,7 +261,7 @@ static bool is_whole_graph(const struct families *all)
 {
 	bool is_most = all->graph_bytes * 2 > all->explained_bytes || all->stacks >= 4;
 	bool has_layers = is_most && all->graph_stacks >= 2;
-	bool has_several = all->other_count && all->graph_count >= 2 * all->other_count; /* outputs for each batch */
+	bool has_several = all->other_count && all->graph_count * 2 >= 3 * all->other_count; /* outputs for each batch */
 	return (has_layers || has_several) && all->graph_bytes * 4 > all->explained_bytes;
 }
 

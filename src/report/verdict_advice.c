@@ -26,7 +26,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_SMALLER_BATCH] = "half the batch",
 		[ADVICE_CHECKPOINT] = "checkpointing the activations (torch.utils.checkpoint)",
 		[ADVICE_NO_GRAD] = "evaluation under torch.no_grad()",
-		[ADVICE_SMALLER_EVAL] = "a smaller batch for evaluation",
+		[ADVICE_SMALLER_EVAL] = "a smaller batch for evaluation, its results on the CPU",
 		[ADVICE_LOAD_CPU] = "load and save by way of the CPU (map_location='cpu')",
 		[ADVICE_SMALLER_MODEL] = "keep less at once, or take a larger card",
 		[ADVICE_LESS_PINNED] = "pin less: fewer batches ahead, or pin_memory=False",
@@ -39,6 +39,8 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_BACKWARD_EACH] = "losses that are summed: backward() of each, not of the sum",
 		[ADVICE_KEEP_TEXT] = "exceptions that are kept: str(error), without their frames",
 		[ADVICE_FIND_LIMIT] = "look for that limit (nvidia-smi -L, ulimit -v); try again",
+		[ADVICE_HALF_WEIGHTS] = "weights of two bytes (bfloat16) or less, if these have four",
+		[ADVICE_LEAVE_EXCEPT] = "the second try after the except block, not in it",
 		[ADVICE_LARGEST_FIRST] = "the largest batch first: later ones fit in what it leaves",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];

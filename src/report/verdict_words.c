@@ -234,6 +234,11 @@ static void say_composition(struct text *out, const struct verdict_evidence *evi
 	bool is_said = say_rest(out, evidence, rest, between);
 	add_number(out, is_said ? "; the card has " : "The card has ", evidence->total_bytes);
 	text_add(out, ".");
+	if (evidence->held_bytes) {
+		add_number(out, " ", evidence->held_bytes);
+		text_add(out, " of it are left of the try before, which ran out too: the exception, while it is handled, "
+			      "holds the frames that it came through.");
+	}
 	if (evidence->batch_bytes * 10 > evidence->live_bytes) {
 		add_number(out, " About ", evidence->batch_bytes);
 		text_add(out, " of it shrink with the batch.");

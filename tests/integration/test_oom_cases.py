@@ -90,6 +90,16 @@ def test_the_cause_is_told(name, torch, tmp_path):
         check_nothing(run)
 
 
+def test_a_second_try_in_the_except_block_is_told(tmp_path):
+    """The exception holds what the first try had made: all but the batch that it was at, which PyTorch counts."""
+    first, second = oom_programs.run("big_retry", tmp_path, "2.15").report["ooms"]
+    held = second["because"]["held_by_exception_bytes"]
+    assert first["because"]["held_by_exception_bytes"] is None
+    assert held == 4 * 65536 * 1024 * 4  # what four layers had made
+    assert "after the except block" in second["advice"][0]["text"]
+    assert second["advice"][0]["saves_bytes"] == held
+
+
 @pytest.mark.parametrize("name,torch", chosen("oom", "finding"))
 def test_nothing_is_said_once_it_is_mended(name, torch, tmp_path):
     """It fits, where it ran out: in the same memory, unless others' or a library's share is the remedy."""
