@@ -54,13 +54,15 @@ static void judge_limit(struct situation *at)
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
 }
 
-/* The driver refused, and then said that more than that was free. By a margin: it gives out whole units. */
+/* The driver refused, and then said that more than that was free. By a margin: it gives out whole units. Of pages for a
+ * segment that expands all are needed, and those that were had are given back first. */
 static bool is_refused_though_free(const struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t asked = evidence->segment_bytes > evidence->asked_bytes ? evidence->segment_bytes : evidence->asked_bytes;
 	if (!at->oom->driver_bytes || evidence->free_bytes == UINT64_MAX)
 		return false;
-	return evidence->free_bytes + at->oom->flushed_bytes >= at->oom->driver_bytes + at->oom->driver_bytes / 16 + SEGMENT_BYTES;
+	return evidence->free_bytes + at->oom->flushed_bytes >= asked + asked / 16 + SEGMENT_BYTES;
 }
 
 static void judge_refusal(struct situation *at)

@@ -246,7 +246,8 @@ static void sum_grown(const struct situation *at, struct families *all)
 		const struct family *family = &all->rows[i];
 		if (!family->count || family->newest_born < at->trend->events.windows[at->trend->events.count / 2].begin)
 			continue;
-		if (!may_leak(at, all, family) || family->count > 64 || family->bytes * 8 < all->growth.bytes || is_in_module(at, family))
+		bool is_as_large = family->bytes * 8 >= all->growth.bytes && family->bytes <= all->growth.bytes * 8;
+		if (!may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
 			continue;
 		all->growing_bytes += family->bytes;
 		if (!all->largest || family->bytes > all->largest->bytes)
