@@ -70,7 +70,6 @@ struct label_meaning {
 struct label_meaning label_meaning(uint8_t label, bool has_trained);
 
 /* ---------- relabel.c ---------- */
-
 struct tombstone { /* of a freed block whose label is still open: 32 bytes */
 	uint64_t born, died;
 	uint32_t units; /* of 512 bytes */
@@ -89,7 +88,6 @@ void tombstone_add(struct model *, uint32_t *chain, const struct block *, uint64
 void tombstones_settle(struct model *, uint32_t *chain, enum label to);
 
 /* ---------- size.c ---------- */
-
 struct size_entry { /* how many long-lived blocks there are of one size */
 	uint64_t bytes;
 	int32_t parameters, gradients, states;
@@ -106,7 +104,8 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	uint32_t copied;	      /* from the host, by the program */
 	uint32_t passed;	      /* the backward `stamp` in which one was last made … */
 	int32_t passing;	      /* … and how many of its are alive, unless they were settled */
-	uint32_t data_site;	      /* frame of the program's that has made one as data for a pass, 0 none */
+	uint32_t data_site;	      /* frame of the program's that has made one as data for a pass, 0 none … */
+	uint32_t argument_site;	      /* … and one as an argument of a module */
 	struct block *newest; /* made outside backward, that may become a parameter */
 };
 
@@ -121,7 +120,6 @@ bool sizes_are_full(const struct model *);
 void size_add_parameter(struct model *, uint64_t bytes, int32_t by);
 
 /* ---------- phase.c ---------- */
-
 struct block_list {
 	struct block *first, *last;
 };
@@ -195,20 +193,18 @@ void list_remove(struct block *);
 struct block *list_pop(struct block_list *);
 
 /* ---------- settle.c: labels that the end of a phase decides ---------- */
-
 void settle_call(struct model *, struct loop *);
 /* Nothing belongs to the most recent call any more: a backward begins, or its graph was dropped. */
 void settle_recent(struct model *, struct loop *, bool is_dropped);
 /* All of its blocks are gone. */
 void settle_graph(struct model *, struct call *);
-void settle_data(struct model *, struct loop *);
+void settle_data(struct model *, struct loop *, const struct stack_marks *of_call);
 void settle_backward(struct model *, struct loop *);
 void settle_step(struct model *, struct loop *, struct stepper *);
 /* One more gradient of that size in this backward. */
 struct size_entry *count_gradient(struct model *, uint64_t bytes);
 
 /* ---------- long_lived.c ---------- */
-
 /* It waits for nothing more. */
 void block_settle_as(struct model *, struct block *, enum label);
 /* The newest copy that the program made of a parameter of that size; NULL: none. */
@@ -228,7 +224,6 @@ void settle_for_report(struct model *);
 void settle_at_exit(struct model *);
 
 /* ---------- loaded.c ---------- */
-
 struct loaded_look { /* at what torch.load read and the program still has */
 	uint64_t state_begin, state_end; /* births of the first and the last of an optimizer's state, 0: none is seen */
 	bool has_several; /* of the size of a parameter: more than the weights were read */
@@ -277,6 +272,7 @@ struct block_facts { /* in every live block */
 	bool is_flat : 1; /* as large as all the gradients of a pass together */
 	bool is_joined : 1; /* of several inputs, by the program … */
 	bool is_joined_copy : 1; /* … which were copied from the host */
+	bool is_argument : 1; /* the line that calls a module computes it for that */
 	uint16_t read_before; /* of its size, by the torch.load that read it */
 };
 
@@ -312,7 +308,6 @@ bool block_is_of_first_pass(const struct model *, const struct block *);
 uint32_t block_age(const struct model *, const struct block *); /* in backwards of its loop */
 
 /* ---------- step.c ---------- */
-
 struct step_moment {
 	uint64_t time_ns, sequence;
 	uint64_t allocated_bytes;
@@ -345,7 +340,6 @@ void step_move(struct model *, uint8_t slot, uint64_t born, uint64_t died, uint6
 bool step_reaches(const struct model *, uint8_t slot, uint64_t born, uint64_t died);
 
 /* ---------- attribution.c ---------- */
-
 struct attribution {
 	bool has_trained;
 	bool is_loading;       /* the last block was read by torch.load */

@@ -46,7 +46,14 @@ static void leave_passing(const struct model *m, const struct block *block, stru
 static bool is_data_again(struct model *m, const struct block *block)
 {
 	const struct size_entry *size = size_find(m, block_asked(block));
-	return size && size->data_site && size->data_site == attribution_marks(m, block->stack)->site;
+	uint32_t site = attribution_marks(m, block->stack)->site;
+	return size && site && (size->data_site == site || size->argument_site == site);
+}
+
+static bool is_argument(struct model *m, const struct block *block)
+{
+	uint32_t site = attribution_marks(m, block->stack)->site;
+	return block->facts.is_argument || (site && size_get(m, block_asked(block))->argument_site == site);
 }
 
 /* By the engine. What was computed from a parameter before a module had run is of the graph, and with it what that was
@@ -58,7 +65,7 @@ static enum label freed_datum(struct model *m, const struct block *block)
 		return LABEL_ACTIVATION;
 	if (has_own_gradient(m, block))
 		loop->graph_data = m->attribution->stamp;
-	return loop->graph_data == m->attribution->stamp ? LABEL_ACTIVATION : LABEL_INPUT;
+	return is_argument(m, block) || loop->graph_data == m->attribution->stamp ? LABEL_ACTIVATION : LABEL_INPUT;
 }
 
 static enum label freed_forward(struct model *m, const struct block *block,

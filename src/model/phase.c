@@ -271,7 +271,7 @@ static void note_forward(struct model *m, const struct event *e, const struct mo
 		return;
 	}
 	if (loop->window_is_open)
-		settle_data(m, loop);
+		settle_data(m, loop, facts->marks);
 	if (!loop->in_forward)
 		loop->call_begin = e->sequence;
 	loop->in_forward = true;

@@ -111,8 +111,8 @@ static struct call *save_call(struct model *m, struct archive *a, struct calls *
 enum { FLAG_COPIED_TO = 1, FLAG_ZEROS = 2, FLAG_FACTORY = 4, FLAG_NO_GRAD = 8,
        FLAG_LIBRARY = 16, FLAG_EARLY = 32, FLAG_CLONE = 64, FLAG_SHARED = 128, FLAG_IN_PASS = 256,
        FLAG_BEFORE_MODEL = 512, FLAG_FLAT = 1024, FLAG_IN_ROW = 2048, FLAG_JOINED = 4096,
-       FLAG_JOINED_COPY = 8192,
-       FLAGS_END = 16384 };
+       FLAG_JOINED_COPY = 8192, FLAG_ARGUMENT = 16384,
+       FLAGS_END = 32768 };
 
 static uint64_t flags_of(const struct block_facts *facts)
 {
@@ -124,7 +124,8 @@ static uint64_t flags_of(const struct block_facts *facts)
 			  (facts->is_before_model ? FLAG_BEFORE_MODEL : 0) |
 			  (facts->is_flat ? FLAG_FLAT : 0) | (facts->is_in_row ? FLAG_IN_ROW : 0) |
 			  (facts->is_joined ? FLAG_JOINED : 0) |
-			  (facts->is_joined_copy ? FLAG_JOINED_COPY : 0));
+			  (facts->is_joined_copy ? FLAG_JOINED_COPY : 0) |
+			  (facts->is_argument ? FLAG_ARGUMENT : 0));
 }
 
 static void save_flags(struct archive *a, struct block_facts *facts)
@@ -145,6 +146,7 @@ static void save_flags(struct archive *a, struct block_facts *facts)
 	facts->is_in_row = flags & FLAG_IN_ROW;
 	facts->is_joined = flags & FLAG_JOINED;
 	facts->is_joined_copy = flags & FLAG_JOINED_COPY;
+	facts->is_argument = flags & FLAG_ARGUMENT;
 }
 
 static void save_block(struct model *m, struct archive *a, struct calls *calls, struct block_list *list,

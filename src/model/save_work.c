@@ -146,6 +146,7 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, passed),
 	FIELD(struct size_entry, passing),
 	FIELD(struct size_entry, data_site),
+	FIELD(struct size_entry, argument_site),
 	FIELD_END,
 };
 
@@ -158,7 +159,7 @@ SAVED_SIZE(loop, 808);
 SAVED_SIZE(attribution, 11064);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(growth, 24);
-SAVED_SIZE(size_entry, 80);
+SAVED_SIZE(size_entry, 88);
 
 /* ---------- steps ---------- */
 

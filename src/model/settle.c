@@ -99,6 +99,23 @@ void settle_call(struct model *m, struct loop *loop)
 		long_lived_age(m, loop, true);
 }
 
+/* `module(x / 255)`: it has no name, and only a graph can hold it. */
+static bool is_argument(struct model *m, const struct block *block, const struct stack_marks *of_call)
+{
+	uint32_t line = attribution_marks(m, block->stack)->places[0].line;
+	for (unsigned i = 0; line && i < MARKS_PLACES; i++)
+		if (of_call->places[i].line == line)
+			return true;
+	return false;
+}
+
+static void note_site(struct model *m, const struct block *block)
+{
+	struct size_entry *size = size_get(m, block_asked(block));
+	*(block->facts.is_argument ? &size->argument_site : &size->data_site) =
+		attribution_marks(m, block->stack)->site;
+}
+
 static void settle_datum(struct model *m, struct loop *loop, struct block *block)
 {
 	enum label label = block->facts.is_flat	       ? LABEL_GRADIENT :
@@ -106,7 +123,7 @@ static void settle_datum(struct model *m, struct loop *loop, struct block *block
 			   is_made_for_graph(m, block) ? LABEL_FORWARD :
 							 LABEL_INPUT;
 	if (label == LABEL_INPUT)
-		size_get(m, block_asked(block))->data_site = attribution_marks(m, block->stack)->site;
+		note_site(m, block);
 	loop->late_data += label == LABEL_INPUT && !block->facts.is_early && block->bytes >= SIGNIFICANT_BYTES;
 	list_remove(block);
 	block->facts.kind = label == LABEL_INPUT ? KIND_INPUT : label == LABEL_GRADIENT ? KIND_NONE : KIND_FORWARD;
@@ -116,11 +133,14 @@ static void settle_datum(struct model *m, struct loop *loop, struct block *block
 }
 
 /* What the program has made since the last step and still has: its data. */
-void settle_data(struct model *m, struct loop *loop)
+void settle_data(struct model *m, struct loop *loop, const struct stack_marks *of_call)
 {
+	struct block *block;
 	loop->window_is_open = false;
-	while (loop->data.first)
-		settle_datum(m, loop, loop->data.first);
+	while ((block = loop->data.first)) {
+		block->facts.is_argument = is_argument(m, block, of_call);
+		settle_datum(m, loop, block);
+	}
 }
 
 static void settle_old_datum(struct model *m, struct loop *loop, struct block *block)
