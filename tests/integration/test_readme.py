@@ -1,4 +1,4 @@
-"""What README.md prints of the demo is what the demo prints."""
+"""What README.md prints of the demo is what the demo prints, and what it tells to type works."""
 
 import re
 import textwrap
@@ -47,3 +47,29 @@ def test_summary(demo):
 
 def test_oom(demo):
     assert_shown("memtrace: GPU 0 ran out", "Snapshot: ", demo("oom", 32))
+
+
+# Of a batch's 100 MiB each, without PyTorch.
+TRAIN = """
+import ctypes, sys
+batch, at = int(sys.argv[2]) if len(sys.argv) > 2 else 3, ctypes.c_void_p()
+for _ in range(batch):
+    if ctypes.CDLL("libcudart.so.13").cudaMalloc(ctypes.byref(at), ctypes.c_size_t(100 << 20)):
+        sys.exit("out of memory")
+"""
+
+
+def test_the_lines_from_nothing_to_an_answer(tmp_path):
+    """Word for word, but for those that build and install."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "build").symlink_to(support.BUILD.resolve())
+    env = support.environment(preload=False, PATH=f"{support.PYTHON.parent}:/usr/bin:/bin", LC_ALL="C.UTF-8")
+    del env["LD_LIBRARY_PATH"]
+    lines = shown("make\n", "build/memtrace fit ").splitlines()
+    assert lines[0] == "make" and lines[1].startswith("pip install torch ")
+    cards, dry, fit = (support.run(["bash", "-c", line], env, cwd=tmp_path) for line in lines[2:])
+    assert (cards.returncode, dry.returncode, fit.returncode) == (0, 0, 0), dry.stderr + fit.stderr
+    assert re.search("^t4 .*^b200 .*^rtx2080ti .*^rtx5090 ", cards.stdout, re.M | re.S)
+    assert "This was simulated: 1 x L4" in dry.stderr
+    largest = re.findall(r"^  BATCH = (\d+) fits without a retry", fit.stdout, re.M)
+    assert largest == [str((22563 - 220) // 100), str((40325 - 450) // 100)], fit.stdout
