@@ -247,10 +247,13 @@ static void find_checkpointing(struct levers *levers, const struct lever_facts *
 	end(levers, saves, true, "their activations are made again in the backward pass");
 }
 
-/* Weights get a copy of two bytes: where that is more than activations shrink, it is not worth it. */
+/* Weights get a copy of two bytes: where that is more than activations shrink, it is not worth it. What a group norm
+ * is given stays as it is, and what it makes too where an activation function keeps that; a fused kernel that there is
+ * for two bytes alone keeps no scores. */
 static void find_precision(struct levers *levers, const struct lever_facts *facts)
 {
-	uint64_t saves = above(facts, facts->halvable_bytes / 2, facts->static_bytes);
+	uint64_t full = facts->norm_bytes + smaller(facts->norm_bytes, facts->gate_bytes);
+	uint64_t saves = above(facts, (less(facts->halvable_bytes, full) + facts->unfused_bytes) / 2, facts->static_bytes);
 	if (facts->has_autocast)
 		add_useless(levers, "mixed_precision", "mixed precision", "it is in use");
 	else if (is_worth(facts, saves) && saves > facts->parameter_bytes / 2)

@@ -52,6 +52,15 @@ static const char *const full_precision[] = {
 	"aten::embedding", "aten::to_", "NllLoss", "LogSoftmax", "aten::mse_loss",
 	"NativeLayerNorm", "aten::zeros", "aten::full", NULL};
 
+/* Autocast makes these in full precision, of an input of the same size in full precision … */
+static const char *const norms[] = {"aten::group_norm", NULL};
+/* … and these keep what they are given, as it is. */
+static const char *const gates[] = {"aten::silu", "aten::gelu", "aten::mish", "aten::hardswish", "aten::leaky_relu",
+				    "aten::elu", NULL};
+
+/* Of attention without a fused kernel; its other tensors are known by their native frames. */
+static const char *const unfused[] = {"SafeSoftmaxBackward", NULL};
+
 #define NAME_BYTES 128
 #define SCORES_MAX 16
 #define LOSS_LEAST_SHIFT 6 /* a block of a loss that is less than a 64th of the peak is no burden */
@@ -117,6 +126,12 @@ static void take_operator(struct lever_facts *facts, const struct scores *made, 
 		facts->score_bytes += share->bytes;
 	if (!begins_with_any(name, full_precision))
 		facts->halvable_bytes += share->bytes;
+	if (begins_with_any(name, unfused))
+		facts->unfused_bytes += share->bytes;
+	if (begins_with_any(name, norms))
+		facts->norm_bytes += share->bytes;
+	if (begins_with_any(name, gates))
+		facts->gate_bytes += share->bytes;
 }
 
 static bool grows_with_batch(const struct model_share *share)
@@ -154,8 +169,10 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 		return;
 	marks_of_stack(defs, share->stack, &marks);
 	facts->has_checkpoints |= share->detail == MODEL_DETAIL_RECOMPUTED || marks.flags & MARK_CHECKPOINT;
-	facts->has_fused_attention |= has_native(defs, stack, "scaled_dot_product") &&
-				      !has_native(defs, stack, "attention_math");
+	bool is_fused = !has_native(defs, stack, "attention_math");
+	if (has_native(defs, stack, "scaled_dot_product") && is_fused)
+		facts->has_fused_attention = true;
+	facts->unfused_bytes += is_fused ? 0 : share->bytes;
 	if (has_native(defs, stack, "autocast"))
 		facts->has_autocast = true;
 	if (share->detail == MODEL_DETAIL_AUTOCAST_HELD && is_like_weight(model, defs, stack, share))

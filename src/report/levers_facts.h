@@ -15,6 +15,8 @@ struct lever_facts {
 	/* Parts of the peak, from its stacks; they overlap. */
 	uint64_t batch_bytes;	  /* activations, input and temporaries that grow with the batch */
 	uint64_t halvable_bytes;  /* activations and temporaries that autocast would make half as large */
+	uint64_t norm_bytes, gate_bytes; /* of these what norms made that autocast leaves alone, and what followed them */
+	uint64_t unfused_bytes;   /* what attention without a fused kernel keeps, as for some sizes of a head in fp32 */
 	uint64_t loss_bytes;	  /* logits and what the loss made of them */
 	uint64_t loss_count, loss_largest_bytes;
 	uint64_t score_bytes;	  /* attention scores, and dropout of them */
