@@ -140,7 +140,7 @@ static void add_next(struct text *out, const struct verdict *verdict, const stru
 	const char *verb = "report --by stack";
 	if (!cure)
 		verb = "oom";
-	else if (cure->count || (verdict->cause == VERDICT_FRAGMENTATION && !cure->was_replayed))
+	else if (verdict->cause == VERDICT_FRAGMENTATION && (cure->count || !cure->was_replayed))
 		verb = "whatif";
 	summary_add_next(out, verb, facts);
 }

@@ -84,16 +84,16 @@ static void add_counter(struct text *out, const struct verdict *verdict, const s
 	bool may_be_set = verdict->counter == VERDICT_FRAGMENTATION &&
 			  !verdict_refutes_settings(verdict, words->cure);
 	if (may_be_set)
-		text_add(&line, " A setting of its allocator may gain that, and no more");
+		text_add(&line, " A setting of PyTorch's allocator may gain that, and no more");
 	if (may_be_set)
 		text_add(&line, is_replayed(words) ? "." : ": `memtrace whatif` tells.");
 	add_wrapped(out, &line, INDENT);
 }
 
-/* What one step makes may be there without the leak too, while it runs. */
-static bool is_bound(const struct verdict *verdict)
+/* What one step makes may be there without the leak too, while it runs; the others depend on how it is done. */
+static bool is_bound(const struct verdict *verdict, const struct verdict_action *action)
 {
-	return verdict->cause == VERDICT_LEAK;
+	return verdict->cause == VERDICT_LEAK || action->advice == ADVICE_CHECKPOINT || action->advice == ADVICE_HALF_WEIGHTS;
 }
 
 static void add_action(struct text *out, const struct verdict_action *action, bool up_to)
@@ -130,13 +130,25 @@ static void add_actions(struct text *out, const struct verdict *verdict, const s
 	}
 	for (size_t i = 0; i < verdict->action_count; i++)
 		if (is_said(verdict, i, words))
-			add_action(out, &verdict->actions[i], is_bound(verdict));
+			add_action(out, &verdict->actions[i], is_bound(verdict, &verdict->actions[i]));
 	for (size_t i = 0; i < verdict->not_advised_count; i++) {
 		text_add(out, i ? ", " : "  will not help: ");
 		text_add(out, verdict_not_text(verdict->not_advised[i]));
 	}
 	if (verdict->not_advised_count)
 		text_add_char(out, '\n');
+}
+
+/* Of a pass that never ended the whole is not known. */
+static void add_how_much(struct text *out, const struct verdict *verdict)
+{
+	bool is_size = verdict->cause == VERDICT_TOO_BIG || verdict->cause == VERDICT_SPIKE;
+	if (!is_size || verdict->evidence.steps || verdict->kind == VERDICT_KIND_EVALUATION)
+		return;
+	for (size_t i = 0; i < verdict->action_count; i++)
+		if (verdict->actions[i].advice == ADVICE_SMALLER_BATCH)
+			text_add(out, "  how much less is enough is not known, as no step has come to its end:\n"
+				      "    `memtrace fit` finds the largest batch that fits\n");
 }
 
 void verdict_print_short(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
@@ -149,6 +161,7 @@ void verdict_print(struct text *out, const struct verdict *verdict, const struct
 	add_answer(out, verdict, words);
 	add_counter(out, verdict, words);
 	add_actions(out, verdict, words);
+	add_how_much(out, verdict);
 	verdict_print_cure(out, verdict, words->cure);
 }
 
@@ -245,7 +258,7 @@ void verdict_add_json(struct json *json, const struct verdict *verdict, const st
 		json_open(json, NULL, '{');
 		json_string(json, "text", verdict_advice_text(verdict->actions[i].advice));
 		json_known(json, "saves_bytes", verdict->actions[i].is_known, verdict->actions[i].saves_bytes);
-		json_bool(json, "up_to", is_bound(verdict));
+		json_bool(json, "up_to", is_bound(verdict, &verdict->actions[i]));
 		json_close(json, '}');
 	}
 	json_close(json, ']');

@@ -193,7 +193,7 @@ static bool say_rest(struct text *out, const struct verdict_evidence *evidence, 
 		undecided = rest;
 	if (undecided * 20 > evidence->live_bytes) {
 		add_number(out, between, undecided);
-		text_add(out, " made by the pass that goes on (activations, most likely)");
+		text_add(out, " made by the pass that was going on (activations, most likely)");
 		rest -= undecided;
 		between = ", ";
 		is_first = false;
@@ -277,7 +277,8 @@ static void say_too_big(struct text *out, const struct verdict *verdict, const s
 	(void)words;
 	say_composition(out, &verdict->evidence);
 	if (!verdict->evidence.steps && bytes[MODEL_PARAMETERS] && !bytes[MODEL_GRADIENTS])
-		text_add(out, " Nothing has trained yet: if it is to, gradients and the optimizer's state come on top.");
+		text_add(out, " Nothing has trained yet: if it is to, the rest of this pass, gradients and the optimizer's "
+			      "state come on top.");
 	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
 		add_number(out, " With the optimizer's state they need ", verdict->evidence.bytes);
 	if (verdict->evidence.bytes > verdict->evidence.live_bytes)

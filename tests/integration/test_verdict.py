@@ -180,7 +180,7 @@ def test_what_a_pass_has_made_so_far_is_called_so(tmp_path):
     shown = done.trace.with_suffix(".oom1.txt").read_text()
     assert re.search(r"scene\.py:\d+ Mlp\.forward.* of this pass\n", shown), shown
     words = " ".join(shown.split())
-    assert "made by the pass that goes on" in words and "checkpointing the activations" in words
+    assert "made by the pass that was going on" in words and "checkpointing the activations" in words
     peak = report(done.trace)["devices"][0]["peak"]
     undecided = peak["provisional"]["other"] + peak["provisional"]["temporary"]
     decided = peak["categories"]["other"] + peak["categories"]["temporary"] - undecided

@@ -139,7 +139,7 @@ static void a_setting_is_not_hoped_for_and_ruled_out_at_once(void **state)
 	(void)state;
 	scene_finish(&scene);
 	words.defs = scene.defs;
-	assert_non_null(strstr(told(&verdict, &words), "A setting of its allocator may gain that"));
+	assert_non_null(strstr(told(&verdict, &words), "A setting of PyTorch's allocator may gain that"));
 	words.cure = &cure;
 	assert_null(strstr(told(&verdict, &words), "may gain that"));
 	assert_non_null(strstr(told(&verdict, &words), "will not help: settings"));
