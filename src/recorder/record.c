@@ -4,6 +4,7 @@
 #include "recorder/record.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "recorder/device.h"
@@ -353,16 +354,38 @@ MT_HOT bool record_has_started(void)
 	return session && __atomic_load_n(&session->writer.live->head, __ATOMIC_RELAXED) > 0;
 }
 
+#define CLOSE_LOOK_NS  1000000
+#define CLOSE_LOOKS    2000 /* then the trace stays as it is */
+
+static pid_t closing_pid; /* not 0: a thread of this process closes the trace; a child that it forks meanwhile does not */
+
+/* A thread that ends the process would cut off another that ends it too and is writing the last. */
+static void wait_for_close(void)
+{
+	const struct timespec look = { .tv_nsec = CLOSE_LOOK_NS };
+	for (unsigned i = 0; i < CLOSE_LOOKS && !thread_self.busy &&
+			     __atomic_load_n(&closing_pid, __ATOMIC_ACQUIRE) == getpid(); i++)
+		nanosleep(&look, NULL);
+}
+
+static void close_session(struct session *session, enum memtrace_ended how, int status)
+{
+	uint32_t busy = thread_self.busy;
+	thread_self.busy = 1;
+	thread_self.busy_frame = (const void *)UINTPTR_MAX;
+	__atomic_store_n(&closing_pid, getpid(), __ATOMIC_RELEASE);
+	dump_finish(session, how, status);
+	__atomic_store_n(&closing_pid, 0, __ATOMIC_RELEASE);
+	thread_self.busy = busy;
+}
+
 void record_close(enum memtrace_ended how, int status)
 {
 	int saved = errno;
 	struct session *session = session_end();
-	if (session) {
-		uint32_t busy = thread_self.busy;
-		thread_self.busy = 1;
-		thread_self.busy_frame = (const void *)UINTPTR_MAX;
-		dump_finish(session, how, status);
-		thread_self.busy = busy;
-	}
+	if (session)
+		close_session(session, how, status);
+	else
+		wait_for_close();
 	errno = saved;
 }

@@ -81,7 +81,8 @@ bool record_has_blocks(void);
 bool record_has_started(void);
 
 /* Closes the trace and prints the summary; called on every way out of the process. In a vfork child and in a
- * process without a session it does nothing. Later events are only counted. */
+ * process without a session it does nothing; beside another thread's it waits for that, two seconds at most. Later
+ * events are only counted. */
 void record_close(enum memtrace_ended how, int status);
 
 #endif

@@ -69,6 +69,14 @@ def test_every_way_out_leaves_a_whole_trace_and_the_same_status(library, tool, t
     assert (tmp_path / "traced" / "run.txt").exists() is has_summary
 
 
+def test_a_second_thread_that_ends_the_process_waits_for_the_first(library, tool, tmp_path):
+    """As many microseconds after it, of which the trace's end takes some hundred."""
+    for wait in range(0, 1200, 60):
+        run = traced.run(tmp_path / str(wait), "leave", "two", wait, MEMTRACE_SUMMARY="file")
+        assert run.status == 3 and sound_figures(run.trace) == LIVE
+        assert run.report["program"]["ended"] in ("exit", "_exit"), wait
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_memtrace_run_passes_every_end_on_and_prints_the_summary(tool, library, tmp_path, way):
     status, _, _ = WAYS[way]

@@ -1,7 +1,7 @@
 /* A process that allocates 1000, 2000 and 3000 bytes, frees the 2000, and leaves in one of many
  * ways. The status is 3 where a way has one.
  *
- *   leave return|exit|_exit|_Exit|quick_exit|abort|segv|term|kill|atexit|thread|outlive|abort_late
+ *   leave return|exit|_exit|_Exit|quick_exit|abort|segv|term|kill|atexit|thread|outlive|abort_late|two
  *   leave signal NUMBER
  *   leave chroot FOLDER
  *
@@ -15,6 +15,7 @@
 #include "take.h"
 
 static CUdeviceptr kept[2];
+static const char *word;
 
 static void exit_quickly(void)
 {
@@ -76,7 +77,6 @@ static void exit_with_handler(void)
 	exit(3);
 }
 
-static const char *word;
 
 static void be_signalled(void)
 {
@@ -108,6 +108,24 @@ static void outlive_main(void)
 }
 
 static int aborts_late;
+static int is_ending;
+
+static void *end_beside_main(void *nothing)
+{
+	(void)nothing;
+	while (!__atomic_load_n(&is_ending, __ATOMIC_ACQUIRE))
+		;
+	usleep((useconds_t)atoi(word));
+	_exit(3);
+}
+
+static void exit_in_two_threads(void)
+{
+	pthread_t thread;
+	pthread_create(&thread, NULL, end_beside_main, NULL);
+	__atomic_store_n(&is_ending, 1, __ATOMIC_RELEASE);
+	exit(3);
+}
 
 static void exit_and_abort(void)
 {
@@ -132,7 +150,7 @@ static const struct {
 	{"abort", abort},           {"quick_exit", exit_quickly}, {"segv", touch_nothing},
 	{"term", terminate},        {"kill", be_killed},          {"atexit", exit_with_handler},
 	{"thread", exit_in_thread}, {"signal", be_signalled},     {"chroot", change_root},
-	{"abort_late", exit_and_abort},
+	{"abort_late", exit_and_abort}, {"two", exit_in_two_threads},
 };
 
 int main(int argc, char **argv)
