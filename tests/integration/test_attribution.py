@@ -37,11 +37,17 @@ TWELVE = (
 # Of the others these are run always: one of each kind of difficulty.
 ALWAYS = (
     "accumulate_sgd",
+    "compressed_saved",
     "data_parallel",
+    "dec_clustering",
+    "deep_image_prior",
     "eval_both_ways",
+    "ewc_continual",
     "functional_adam",
     "heat_equation",
     "metric_buffers",
+    "ppo_lists",
+    "prune_finetune",
     "resume_training",
     "retained_graph",
     "sam_swap",

@@ -15,12 +15,12 @@ static void begin(struct scene *s)
 
 /* Two passes over views of one batch, which nothing but the graph holds when they go; `gradients`: how many of
  * a view's size the backward has then. */
-static void train_on_views(struct scene *s, unsigned gradients)
+static void train_on_views(struct scene *s, unsigned gradients, uint32_t call)
 {
 	on(s, MAIN);
 	for (uint64_t i = 0; i < 2; i++) {
 		block(s, AT + (20 + i) * MIB * 100, VIEW_MIB * MIB, T_VIEW);
-		block(s, AT + (30 + i) * MIB * 100, 8 * MIB, T_FORWARD);
+		block(s, AT + (30 + i) * MIB * 100, 8 * MIB, call);
 	}
 	block(s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
 	on(s, ENGINE);
@@ -49,10 +49,74 @@ static void a_view_of_the_data_has_no_gradient_and_a_computed_tensor_has(void **
 	for (unsigned gradients = 0; gradients < 2; gradients++) {
 		begin(&s);
 		for (unsigned i = 0; i < 3; i++)
-			train_on_views(&s, gradients);
+			train_on_views(&s, gradients, T_FORWARD);
 		model_finish(s.m);
 		check_at_peak(&s, gradients ? MODEL_ACTIVATIONS : MODEL_INPUT,
 			      2 * (gradients ? VIEW_MIB + 8 : VIEW_MIB) * MIB);
+	}
+}
+
+static void ask(struct scene *s, uint64_t address, uint64_t bytes, uint64_t asked_bytes, uint32_t stack)
+{
+	put(s, MEMTRACE_BLOCK_ALLOC, MEMTRACE_SPACE_BLOCK, address, bytes, asked_bytes, stack);
+}
+
+/* module(x / 255) */
+static void what_the_line_of_a_call_computes_for_it_is_of_the_graph(void **state)
+{
+	struct scene s;
+	(void)state;
+	begin(&s);
+	for (unsigned i = 0; i < 3; i++)
+		train_on_views(&s, 0, T_CALL);
+	model_finish(s.m);
+	check_at_peak(&s, MODEL_ACTIVATIONS, 2 * (VIEW_MIB + 8) * MIB);
+}
+
+/* On the engine's thread: what the engine made and a hook takes is a gradient, what the hook makes for itself is not. */
+static void a_hook_takes_gradients_and_has_its_own_memory(void **state)
+{
+	struct scene s;
+	(void)state;
+	begin(&s);
+	train_once(&s, true);
+	block(&s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
+	on(&s, ENGINE);
+	block(&s, 2 * AT, 48 * MIB, T_NONE);
+	block(&s, 3 * AT, 56 * MIB, T_VIEW);
+	take_back(&s, 3 * AT, T_VIEW);
+	take_back(&s, 2 * AT, T_VIEW);
+	on(&s, MAIN);
+	take_back(&s, AT + 3 * MIB * 100, T_DATA);
+	model_finish(s.m);
+	struct model_categories at_peak;
+	assert_true(model_categories_at_peak(s.m, 0, &at_peak));
+	check_bytes(at_peak.bytes, MODEL_GRADIENTS, 48 * MIB);
+	check_at_peak(&s, MODEL_TEMPORARY, 56 * MIB + 512);
+}
+
+/* stack(observations) after calls without grad, trained on for several steps; of other sizes it is what the program keeps. */
+static void what_inputs_were_joined_to_is_input(void **state)
+{
+	struct scene s;
+	(void)state;
+	for (uint64_t part = 16; part <= 24; part += 8) {
+		begin(&s);
+		train_once(&s, true);
+		for (uint64_t i = 0; i < 4; i++) {
+			ask(&s, (2 + i) * AT, part * MIB, part * MIB, T_DATA);
+			put(&s, MEMTRACE_COPY, MEMTRACE_SPACE_NONE, (2 + i) * AT, part * MIB, 0, 0);
+			block(&s, 8 * AT, 512, T_FORWARD);
+			take_back(&s, 8 * AT, T_DATA);
+		}
+		ask(&s, 9 * AT, 64 * MIB, 64 * MIB, T_STACK);
+		for (uint64_t i = 0; i < 4; i++)
+			take_back(&s, (2 + i) * AT, T_DATA);
+		for (unsigned i = 0; i < 6; i++)
+			train_once(&s, false);
+		take_back(&s, 9 * AT, T_DATA);
+		model_finish(s.m);
+		check_at_peak(&s, MODEL_INPUT, (4 * part + (part == 16 ? 64 : 0)) * MIB);
 	}
 }
 
@@ -184,11 +248,6 @@ static void a_momentum_is_told_from_weights_that_are_gone(void **state)
 
 /* ---------- gradients ---------- */
 
-static void ask(struct scene *s, uint64_t address, uint64_t bytes, uint64_t asked_bytes, uint32_t stack)
-{
-	put(s, MEMTRACE_BLOCK_ALLOC, MEMTRACE_SPACE_BLOCK, address, bytes, asked_bytes, stack);
-}
-
 /* Two gradients; `joined` of them were asked for the vector. */
 static void join(struct scene *s, uint64_t joined_bytes)
 {
@@ -260,6 +319,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_view_of_the_data_has_no_gradient_and_a_computed_tensor_has),
+		cmocka_unit_test(what_the_line_of_a_call_computes_for_it_is_of_the_graph),
+		cmocka_unit_test(a_hook_takes_gradients_and_has_its_own_memory),
+		cmocka_unit_test(what_inputs_were_joined_to_is_input),
 		cmocka_unit_test(what_grows_by_as_much_each_time_is_kept),
 		cmocka_unit_test(what_replaces_a_state_is_a_state),
 		cmocka_unit_test(steps_of_two_classes_in_one_line_are_two),

@@ -24,12 +24,14 @@ enum { /* stacks, by what the thread is doing */
        T_RENEW,
        T_ADAM, /* two optimizers, stepped by one line */
        T_SGD,
+       T_CALL, /* of a module, by the line that makes views */
+       T_STACK,
        T_CLONE,
        T_STORE,
        T_DRAW,
        T_END
 };
-enum { N_CLONE = 1, N_ZEROS, N_RANDINT };
+enum { N_CLONE = 1, N_ZEROS, N_RANDINT, N_STACK };
 enum { MAIN = 1, ENGINE = 9 };
 
 #define AT 0x10000000ull
@@ -80,6 +82,7 @@ static const struct known_stack {
 	[T_VIEW] = {{F_VIEW}, 0},	      [T_JOIN] = {{F_JOIN}, 0},
 	[T_RENEW] = {{F_RENEW}, 0},	      [T_ADAM] = {{F_ADAM, F_STEP, F_BATCH}, 0},
 	[T_SGD] = {{F_SGD, F_STEP, F_BATCH}, 0}, [T_CLONE] = {{F_BATCH}, N_CLONE},
+	[T_CALL] = {{F_CALL, F_VIEW}, 0},     [T_STACK] = {{F_BATCH}, N_STACK},
 	[T_STORE] = {{F_BATCH}, N_ZEROS},     [T_DRAW] = {{F_BATCH}, N_RANDINT},
 };
 
@@ -98,8 +101,8 @@ static inline uint32_t define_frames(struct records *r, uint32_t string)
 static inline void define_native(struct records *r, uint32_t string)
 {
 	static const char *const symbols[] = {"_ZN2at4_ops5clone4callE", "_ZN2at4_ops5zeros4callE",
-					      "_ZN2at4_ops7randint4callE"};
-	for (uint32_t native = N_CLONE; native <= N_RANDINT; native++) {
+					      "_ZN2at4_ops7randint4callE", "_ZN2at4_ops5stack4callE"};
+	for (uint32_t native = N_CLONE; native <= N_STACK; native++) {
 		put_string(r, string + native, symbols[native - N_CLONE]);
 		put_native_frame(r, native, MODULE_TORCH, native * 16);
 		put_symbol(r, native, string + native, 0);
