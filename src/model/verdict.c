@@ -241,6 +241,9 @@ static void judge_rest(struct situation *at)
 	if (fragmented && judge_duplicate(at) && verdict->is_certain && is_more_than_pieces(at, verdict->evidence.bytes))
 		return;
 	*verdict = before;
+	if (fragmented && judge_hoard(at) && is_more_than_pieces(at, verdict->evidence.bytes))
+		return;
+	*verdict = before;
 	if (fragmented && is_packed(at))
 		judge_packed(at);
 	else if (fragmented)
