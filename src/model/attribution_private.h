@@ -149,6 +149,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	bool in_forward;
 	bool window_is_open; /* what the program makes now is data */
 	bool is_setting_up;
+	bool fills_gradients; /* a backward was not torch.autograd.grad: there are leaves that are trained */
 	bool call_keeps; /* checkpointing keeps what a pass begins with, as a call without grad its outputs */
 	uint32_t backwards, steps, calls;
 	uint32_t passes, passes_least; /* forward passes since the last backward; the fewest before one, 0: there was none */

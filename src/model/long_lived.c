@@ -197,10 +197,11 @@ static void join_graph(struct model *m, struct block *block)
 	block_settle_as(m, block, LABEL_RETAINED);
 }
 
-/* A batch may live as long as several backwards, but the first is made before any. */
+/* A batch may live as long as several backwards, but the first is made before any. torch.autograd.grad alone is also
+ * asked for the gradient of an image that is made step by step. */
 static bool is_old_enough(const struct loop *loop, const struct block_facts *facts, uint64_t age)
 {
-	return facts->is_early || age > loop_age_of_kept(loop);
+	return facts->is_early || (age > loop_age_of_kept(loop) && loop->fills_gradients);
 }
 
 static bool is_made_as_store(struct model *m, const struct loop *loop, const struct block *block)

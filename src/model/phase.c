@@ -197,6 +197,7 @@ static void end_backward(struct model *m, struct loop *loop, const struct event 
 	loop->backwards++;
 	m->attribution->backwards++;
 	loop->window_is_open |= !loop->by_grad;
+	loop->fills_gradients |= !loop->by_grad;
 	settle_backward(m, loop);
 }
 

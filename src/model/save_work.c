@@ -64,6 +64,7 @@ static const struct field loop_fields[] = {
 	FIELD_BOOL(struct loop, trains),
 	FIELD_BOOL(struct loop, in_backward),
 	FIELD_BOOL(struct loop, by_grad),
+	FIELD_BOOL(struct loop, fills_gradients),
 	FIELD_BOOL(struct loop, in_forward),
 	FIELD_BOOL(struct loop, window_is_open),
 	FIELD_BOOL(struct loop, is_setting_up),
@@ -155,8 +156,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 32);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
-SAVED_SIZE(loop, 808);
-SAVED_SIZE(attribution, 11064);
+SAVED_SIZE(loop, 816);
+SAVED_SIZE(attribution, 11128);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(growth, 24);
 SAVED_SIZE(size_entry, 88);
