@@ -62,6 +62,10 @@ static struct verdict judge_backward(struct model *m, struct block *block, const
 		if (!(facts->marks->flags & MARK_COMPILED))
 			return (struct verdict){KIND_RECOMPUTED, LABEL_RECOMPUTED, NULL};
 		break;
+	case MARK_USER: /* a function that is checkpointed */
+		if (facts->marks->flags & MARK_CHECKPOINT)
+			return (struct verdict){KIND_RECOMPUTED, LABEL_RECOMPUTED, NULL};
+		break;
 	default:
 		break;
 	}

@@ -244,7 +244,8 @@ static bool is_gradient_by_hand(struct model *m, const struct block *block, cons
 static bool is_freed_by_recomputing(const struct moment_facts *facts)
 {
 	uint8_t context = facts->marks->context;
-	return facts->is_backward && (context == MARK_FORWARD || context == MARK_FUNCTION);
+	bool is_by_function = context == MARK_USER && facts->marks->flags & MARK_CHECKPOINT;
+	return facts->is_backward && (context == MARK_FORWARD || context == MARK_FUNCTION || is_by_function);
 }
 
 /* Made from nothing, and gone before anything ran. */
