@@ -4,6 +4,7 @@
 #define MT_MODEL_ATTRIBUTION_PRIVATE_H
 
 #include "model/attribution.h"
+#include "model/label_private.h"
 #include "model/model.h"
 #include "model/table.h"
 #include "trace/event.h"
@@ -12,7 +13,6 @@
 #define LOOPS_MAX	8
 #define STEPS_FIRST	64  /* records that are kept from the beginning … */
 #define STEPS_LAST	192 /* … and from the end */
-#define TOMBSTONES_MAX	65536
 #define SIZES_MAX	65536
 #define GRAPH_COUNT	4 /* fewer blocks are no graph */
 #define SIGNIFICANT_BYTES 4096 /* smaller blocks say nothing by their size */
@@ -22,72 +22,10 @@
 #define PLACES_SEEN	256
 #define PLACES_TRIED	8
 
-struct model;
-struct block;
 struct device;
 
-/* ---------- label.c ---------- */
-
-/* What is kept of a block. Some say only how it was made: what they mean depends on whether the
- * program has trained at all. */
-enum label {
-	LABEL_UNKNOWN,
-	LABEL_PARAMETER,
-	LABEL_LOADED, /* a parameter, or optimizer state of a checkpoint */
-	LABEL_GRADIENT,
-	LABEL_LIKELY_GRADIENT,
-	LABEL_STATE, /* of an optimizer */
-	LABEL_ACTIVATION,
-	LABEL_HELD,
-	LABEL_RECOMPUTED,
-	LABEL_DROPPED,
-	LABEL_RETAINED, /* older than an iteration, in a graph */
-	LABEL_FORWARD,  /* alive since a call of a module that goes on */
-	LABEL_OUTLIVED, /* has outlived it */
-	LABEL_USER,     /* made by the program between two steps */
-	LABEL_INPUT,
-	LABEL_WORKSPACE,
-	LABEL_COMMUNICATION,
-	LABEL_PASSING_COMMUNICATION,
-	LABEL_TEMPORARY,
-	LABEL_FREED_LATER, /* … than its call ended, but before any backward */
-	LABEL_STEPPING,    /* made by a step of an optimizer that goes on */
-	LABEL_STEP_TEMPORARY,
-	LABEL_PASSING, /* made by a backward that goes on */
-	LABEL_PASS_TEMPORARY,
-	LABEL_OTHER,
-	LABEL_COPY,
-	LABEL_NO_GRAD,
-	LABEL_KEPT,
-	LABEL_COUNT
-};
-
-struct label_meaning {
-	enum model_category category;
-	enum model_detail detail;
-	bool is_provisional;
-};
-struct label_meaning label_meaning(uint8_t label, bool has_trained);
-
-/* ---------- relabel.c ---------- */
-struct tombstone { /* of a freed block whose label is still open: 32 bytes */
-	uint64_t born, died;
-	uint32_t units; /* of 512 bytes */
-	uint32_t stack;
-	uint32_t next; /* in its chain, plus one */
-	uint8_t slot, label;
-};
-
-/* The block's bytes move, now and in everything recorded since it was born. */
-void relabel(struct model *, struct block *, enum label);
-/* A place for one more, first in no chain; 0: there is none. */
-uint32_t tombstone_take_place(struct model *);
-/* Of a block that goes now, if anything recorded holds it. */
-void tombstone_add(struct model *, uint32_t *chain, const struct block *, uint64_t died);
-/* Empties the chain; all of it becomes `to`. LABEL_COUNT: stays as it is. */
-void tombstones_settle(struct model *, uint32_t *chain, enum label to);
-
 /* ---------- size.c ---------- */
+
 struct size_entry { /* how many long-lived blocks there are of one size */
 	uint64_t bytes;
 	int32_t parameters, gradients, states;
@@ -120,6 +58,7 @@ bool sizes_are_full(const struct model *);
 void size_add_parameter(struct model *, uint64_t bytes, int32_t by);
 
 /* ---------- phase.c ---------- */
+
 struct block_list {
 	struct block *first, *last;
 };
@@ -194,6 +133,7 @@ void list_remove(struct block *);
 struct block *list_pop(struct block_list *);
 
 /* ---------- settle.c: labels that the end of a phase decides ---------- */
+
 void settle_call(struct model *, struct loop *);
 /* Nothing belongs to the most recent call any more: a backward begins, or its graph was dropped. */
 void settle_recent(struct model *, struct loop *, bool is_dropped);
@@ -206,6 +146,7 @@ void settle_step(struct model *, struct loop *, struct stepper *);
 struct size_entry *count_gradient(struct model *, uint64_t bytes);
 
 /* ---------- long_lived.c ---------- */
+
 /* It waits for nothing more. */
 void block_settle_as(struct model *, struct block *, enum label);
 /* The newest copy that the program made of a parameter of that size; NULL: none. */
@@ -225,6 +166,7 @@ void settle_for_report(struct model *);
 void settle_at_exit(struct model *);
 
 /* ---------- loaded.c ---------- */
+
 struct loaded_look { /* at what torch.load read and the program still has */
 	uint64_t state_begin, state_end; /* births of the first and the last of an optimizer's state, 0: none is seen */
 	bool has_several; /* of the size of a parameter: more than the weights were read */
@@ -309,6 +251,7 @@ bool block_is_of_first_pass(const struct model *, const struct block *);
 uint32_t block_age(const struct model *, const struct block *); /* in backwards of its loop */
 
 /* ---------- step.c ---------- */
+
 struct step_moment {
 	uint64_t time_ns, sequence;
 	uint64_t allocated_bytes;
@@ -341,6 +284,7 @@ void step_move(struct model *, uint8_t slot, uint64_t born, uint64_t died, uint6
 bool step_reaches(const struct model *, uint8_t slot, uint64_t born, uint64_t died);
 
 /* ---------- attribution.c ---------- */
+
 struct attribution {
 	bool has_trained;
 	bool is_loading;       /* the last block was read by torch.load */
