@@ -1,6 +1,6 @@
-/* Interposes the loader's own look-ups. dlsym, dlvsym, dlopen, dlmopen and dlclose keep the caller's identity by
- * a tail jump: RTLD_NEXT and a library's RUNPATH are counted from the object that called, and nothing of ours
- * runs after dlopen. x86-64 only. It must never answer a name that is not CUDA's. */
+/* Interposes the loader's own look-ups. dlsym, dlvsym, dlopen and dlmopen keep the caller's identity by a tail
+ * jump: RTLD_NEXT and a library's RUNPATH are counted from the object that called, and nothing of ours runs after
+ * dlopen. x86-64 only. It must never answer a name that is not CUDA's. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -25,7 +25,6 @@ HIDDEN int loader_route_dlsym(void *handle, const char *name, void **answer);
 HIDDEN int loader_route_dlvsym(void *handle, const char *name, const char *version, void **answer, const void *caller);
 HIDDEN void loader_before_dlopen(const char *file, int flags);
 HIDDEN void loader_before_dlmopen(Lmid_t space, const char *file, int flags);
-HIDDEN void loader_before_dlclose(void *handle);
 
 /* The next definition behind us: another interposer's, else libc's. */
 static void *find_libc(const char *name)
@@ -104,7 +103,8 @@ HIDDEN int loader_route_dlsym(void *handle, const char *name, void **answer)
 	return 1;
 }
 
-HIDDEN extern void own_dlsym(void), own_dlvsym(void), own_dlopen(void), own_dlmopen(void), own_dlclose(void);
+HIDDEN extern void own_dlsym(void), own_dlvsym(void), own_dlopen(void), own_dlmopen(void);
+HIDDEN int own_dlclose(void *handle);
 
 /* One of ours, to be found by name. Their versions are glibc's, which only glibc may define. */
 static void *own_function(const char *name)
@@ -113,7 +113,7 @@ static void *own_function(const char *name)
 		const char *name;
 		void (*function)(void);
 	} own[] = { { "dlsym", own_dlsym },     { "dlvsym", own_dlvsym },   { "dlopen", own_dlopen },
-		    { "dlmopen", own_dlmopen }, { "dlclose", own_dlclose } };
+		    { "dlmopen", own_dlmopen }, { "dlclose", (void (*)(void))own_dlclose } };
 	for (unsigned i = 0; i < sizeof own / sizeof *own; i++)
 		if (!strcmp(own[i].name, name))
 			return (void *)own[i].function;
@@ -168,15 +168,25 @@ HIDDEN void loader_before_dlmopen(Lmid_t space, const char *file, int flags)
 		record_blind(RECORD_BLIND_DLMOPEN, file);
 }
 
-HIDDEN void loader_before_dlclose(void *handle)
+static void forget_closed(void)
 {
-	(void)handle;
-	find_real();
 	elf_loader_is_used();
 	record_loader_changed();
 	unwind_forget();
 	lookup_forget();
 }
+
+/* Before, for what another thread looks up while it goes; and after, for what the library's own destructors did. */
+HIDDEN int own_dlclose(void *handle)
+{
+	find_real();
+	forget_closed();
+	int result = loader_dlclose(handle);
+	forget_closed();
+	return result;
+}
+
+__attribute__((visibility("default"), alias("own_dlclose"))) int dlclose(void *handle);
 
 /* A function under its own name, which another library may have taken before us, and under one that is surely ours. */
 #define ENTRY(name) \
@@ -217,11 +227,4 @@ __asm__(".text\n"
 	"	call loader_before_dlmopen\n"
 	"	pop %rdx\n	pop %rsi\n	pop %rdi\n"
 	"	jmp *loader_dlmopen(%rip)\n"
-	".size dlmopen, .-dlmopen\n"
-
-	ENTRY(dlclose)
-	"	push %rdi\n"
-	"	call loader_before_dlclose\n"
-	"	pop %rdi\n"
-	"	jmp *loader_dlclose(%rip)\n"
-	".size dlclose, .-dlclose\n");
+	".size dlmopen, .-dlmopen\n");

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "recorder/device.h"
 #include "recorder/hot.h"
+#include "recorder/own_stack.h"
 #include "recorder/probe.h"
 #include "recorder/python.h"
 #include "recorder/say.h"
@@ -368,13 +369,20 @@ static void wait_for_close(void)
 		nanosleep(&look, NULL);
 }
 
-static void close_session(struct session *session, enum memtrace_ended how, int status)
+struct close {
+	struct session *session;
+	enum memtrace_ended how;
+	int status;
+};
+
+static void close_session(void *argument)
 {
+	const struct close *close = argument;
 	uint32_t busy = thread_self.busy;
 	thread_self.busy = 1;
 	thread_self.busy_frame = (const void *)UINTPTR_MAX;
 	__atomic_store_n(&closing_pid, getpid(), __ATOMIC_RELEASE);
-	dump_finish(session, how, status);
+	dump_finish(close->session, close->how, close->status);
 	__atomic_store_n(&closing_pid, 0, __ATOMIC_RELEASE);
 	thread_self.busy = busy;
 }
@@ -382,9 +390,9 @@ static void close_session(struct session *session, enum memtrace_ended how, int 
 void record_close(enum memtrace_ended how, int status)
 {
 	int saved = errno;
-	struct session *session = session_end();
-	if (session)
-		close_session(session, how, status);
+	struct close close = { session_end(), how, status };
+	if (close.session)
+		own_stack_run(close_session, &close);
 	else
 		wait_for_close();
 	errno = saved;

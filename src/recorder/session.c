@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/errno_text.h"
@@ -21,6 +20,7 @@
 #include "recorder/notes.h"
 #include "recorder/notice.h"
 #include "recorder/nvml.h"
+#include "recorder/own_stack.h"
 #include "recorder/python.h"
 #include "recorder/record.h"
 #include "recorder/say.h"
@@ -33,7 +33,6 @@
 #define NAMES_MAX 10000
 #define START_WAIT_NS 10000000000u
 #define START_LOOK_NS 5000000 /* between two looks, if nobody wakes */
-#define START_STACK_BYTES (256u << 10)
 
 struct anchor *session_anchor;
 
@@ -189,36 +188,15 @@ static struct session *session_start(void)
 	return session;
 }
 
-static void start_here(struct anchor *anchor)
+static void start_here(void *argument)
 {
+	struct anchor *anchor = argument;
 	anchor->pid = getpid();
 	anchor->session = session_start();
 	uint32_t starting = ANCHOR_STARTING; /* a waiting thread may have given up */
 	__atomic_compare_exchange_n(&anchor->state, &starting, anchor->session ? ANCHOR_READY : ANCHOR_OFF, false,
 				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	syscall(SYS_futex, &anchor->state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-static void start_on_this_stack(void)
-{
-	start_here(__atomic_load_n(&session_anchor, __ATOMIC_ACQUIRE));
-}
-
-/* The start needs more stack than a thread of the program may have: it runs on one of its own. */
-static void start_on_own_stack(struct anchor *anchor)
-{
-	ucontext_t here, there;
-	void *stack = mmap(NULL, START_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (stack == MAP_FAILED || getcontext(&there)) {
-		start_here(anchor);
-		return;
-	}
-	there.uc_stack.ss_sp = stack;
-	there.uc_stack.ss_size = START_STACK_BYTES;
-	there.uc_link = &here;
-	makecontext(&there, start_on_this_stack, 0);
-	swapcontext(&here, &there);
-	munmap(stack, START_STACK_BYTES);
 }
 
 /* Nothing may leave it half-way: no signal handler that jumps, no cancellation in one of its calls. */
@@ -231,7 +209,7 @@ static void start_undisturbed(struct anchor *anchor)
 	sigdelset(&all, SIGPIPE);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	start_on_own_stack(anchor);
+	own_stack_run(start_here, anchor);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_setcancelstate(cancel_state, NULL);
 }

@@ -59,9 +59,17 @@ int unwind_init(void)
 	return 0;
 }
 
+/* The number of a generation comes again: what is kept of those before goes. */
+static void empty_table(void)
+{
+	for (uint32_t i = 0; entries && i < ENTRIES; i++)
+		__atomic_store_n(&entries[i].name, 0, __ATOMIC_RELAXED);
+}
+
 void unwind_forget(void)
 {
-	__atomic_fetch_add(&generation, UINT64_C(1) << ADDRESS_BITS, __ATOMIC_ACQ_REL);
+	if (!__atomic_add_fetch(&generation, UINT64_C(1) << ADDRESS_BITS, __ATOMIC_ACQ_REL))
+		empty_table();
 }
 
 void unwind_set_interpreter(uintptr_t function)

@@ -38,6 +38,12 @@ def test_the_first_allocation_may_come_on_the_smallest_stack(tmp_path):
     assert traced.figures(support.report(tmp_path / "run.mtrace")) == (1, 1, 0)
 
 
+def test_the_end_may_come_on_a_small_signal_stack(tmp_path):
+    assert run_borders(tmp_path, "end").returncode == 3
+    report = support.report(tmp_path / "run.mtrace")
+    assert traced.figures(report) == (1, 1, 0) and report["program"]["status"] == 3
+
+
 def test_a_cancelled_thread_does_not_leave_the_start_half_done(tmp_path):
     assert run_borders(tmp_path, "cancel").returncode == 3
     assert traced.figures(support.report(tmp_path / "run.mtrace"))[0] >= 5

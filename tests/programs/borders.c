@@ -3,6 +3,7 @@
  *   borders stdin       with descriptor 0 closed: allocates, reads descriptor 0
  *   borders lowest      closes descriptor 0, allocates, opens a file: which number has it?
  *   borders stack       the first allocation of the process, on a thread with the smallest stack there may be
+ *   borders end         allocates, then a handler on a signal stack of 8 KiB with nothing below ends the process
  *   borders cancel      a thread with a pending cancellation makes the first allocation; then 5 more by another
  *   borders jump        a timer's handler jumps out of allocations, the first one included */
 #include <cuda.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -64,6 +66,26 @@ static int on_small_stack(void)
 	return 3;
 }
 
+static void on_crash(int number)
+{
+	(void)number;
+	_exit(3);
+}
+
+static int with_small_end(void)
+{
+	enum { BELOW = 1 << 16, STACK = 8192 };
+	char *pages = mmap(NULL, BELOW + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = pages + BELOW, .ss_size = STACK};
+	struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+	pair();
+	if (pages == MAP_FAILED || mprotect(pages, BELOW, PROT_NONE) || sigaltstack(&stack, NULL) ||
+	    sigaction(SIGUSR1, &action, NULL))
+		return 1;
+	raise(SIGUSR1);
+	return 1;
+}
+
 static void *allocate_when_cancelled(void *count)
 {
 	pthread_cancel(pthread_self());
@@ -110,6 +132,7 @@ static const struct {
 } cases[] = {
 	{"stdout", with_stdout_closed}, {"stdin", with_stdin_closed}, {"lowest", lowest},
 	{"stack", on_small_stack},      {"cancel", with_cancellation}, {"jump", with_jumps},
+	{"end", with_small_end},
 };
 
 int main(int argc, char **argv)

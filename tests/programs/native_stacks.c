@@ -1,7 +1,7 @@
 /* Allocates from every kind of native frame: deep recursion with frames of all sizes, alloca, aligned stacks,
  * callbacks of libc, tail calls, calls through the PLT, signal handlers, libraries opened and closed meanwhile,
  * other threads. The driver beneath (witness) writes down what glibc's backtrace() says at each call.
- *   native_stacks PLUGIN      PLUGIN: path of libplugin.so */
+ *   native_stacks PLUGIN...   PLUGIN: path of a libplugin.so; they are opened and closed in turn */
 #include <alloca.h>
 #include <cuda.h>
 #include <dlfcn.h>
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 	cuInit(0);
 	everything();
 	for (int round = 0; argc > 1 && round < 50; round++)
-		open_and_close(argv[1]);
+		open_and_close(argv[1 + round % (argc - 1)]);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, thread_main, NULL);
 	for (int i = 0; i < 2; i++)
