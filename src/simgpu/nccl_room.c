@@ -40,9 +40,9 @@ struct room_lane {
 	struct nccl_message messages[NCCL_SLOTS];
 };
 
-/* All zeros is how it begins. */
+/* All zeros is how it begins, but for the magic, which comes first. */
 struct room_file {
-	uint32_t come_count;
+	uint32_t magic, come_count;
 	uint32_t bell, listener_count;
 	uint32_t result; /* an nccl_result; 0: well */
 	char why[240];
@@ -52,8 +52,8 @@ struct room_file {
 struct nccl_room {
 	struct nccl_room *next;
 	char path[96]; /* empty: nobody else's */
-	int descriptor;
-	int rank_count;
+	pid_t pid; /* that entered it: a child of that has no say in what becomes of the file */
+	int descriptor, rank_count;
 	int user_count; /* ranks of this process, and who waits */
 	size_t bytes;
 	struct room_file *file;
@@ -114,18 +114,18 @@ static int open_file(struct nccl_room *room)
 static int map_file(struct nccl_room *room)
 {
 	bool is_shared = room->path[0] != '\0';
-	int flags = is_shared ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS;
+	int flags = MAP_SHARED | MAP_NORESERVE | (is_shared ? 0 : MAP_ANONYMOUS);
 
 	if (is_shared && open_file(room) != 0)
 		return -1;
-	void *mapped = mmap(NULL, room->bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE,
-			    room->descriptor, 0);
+	void *mapped = mmap(NULL, room->bytes, PROT_READ | PROT_WRITE, flags, room->descriptor, 0);
 	if (mapped == MAP_FAILED) {
 		if (is_shared)
 			close(room->descriptor);
 		return -1;
 	}
 	room->file = mapped;
+	__atomic_store_n(&room->file->magic, NCCL_ROOM_MAGIC, __ATOMIC_RELEASE);
 	room->lanes = (void *)((char *)mapped + lanes_offset(room->rank_count));
 	room->contents = (char *)mapped + contents_offset(room->rank_count);
 	return 0;
@@ -137,8 +137,7 @@ static struct nccl_room *room_new(const char *name, int rank_count)
 
 	if (room == NULL)
 		return NULL;
-	room->descriptor = -1;
-	room->rank_count = rank_count;
+	*room = (struct nccl_room){.descriptor = -1, .rank_count = rank_count, .pid = getpid()};
 	room->bytes = contents_offset(rank_count) +
 		      lane_count(rank_count) * NCCL_SLOTS * NCCL_CONTENTS_BYTES;
 	if (rank_count > 1) {
@@ -167,10 +166,9 @@ static struct nccl_room *room_find(const char *name)
 
 static bool lock_rank(const struct nccl_room *room, int rank)
 {
-	struct flock wanted = {
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
+	struct flock asked = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
 
-	return room->descriptor < 0 || fcntl(room->descriptor, F_SETLK, &wanted) == 0;
+	return room->descriptor < 0 || fcntl(room->descriptor, F_SETLK, &asked) == 0;
 }
 
 static void ring(struct nccl_room *room)
@@ -213,6 +211,12 @@ bool nccl_room_is_complete(const struct nccl_room *room)
 	       (uint32_t)room->rank_count;
 }
 
+static void unlink_early(const struct nccl_room *room)
+{
+	if (room->path[0] != '\0' && room->pid == getpid() && !nccl_room_is_complete(room))
+		unlink(room->path);
+}
+
 static void room_release(struct nccl_room *room)
 {
 	struct nccl_room **link = &rooms;
@@ -220,8 +224,7 @@ static void room_release(struct nccl_room *room)
 	while (*link != room)
 		link = &(*link)->next;
 	*link = room->next;
-	if (room->path[0] != '\0' && !nccl_room_is_complete(room))
-		unlink(room->path);
+	unlink_early(room);
 	munmap(room->file, room->bytes);
 	if (room->descriptor >= 0)
 		close(room->descriptor);
@@ -253,10 +256,8 @@ void nccl_room_leave(struct nccl_room *room, int rank)
 /* A process that ends before the others came. */
 __attribute__((destructor)) static void unlink_rooms(void)
 {
-	for (struct nccl_room *room = rooms; room != NULL; room = room->next) {
-		if (room->path[0] != '\0' && !nccl_room_is_complete(room))
-			unlink(room->path);
-	}
+	for (const struct nccl_room *room = rooms; room != NULL; room = room->next)
+		unlink_early(room);
 }
 
 bool nccl_room_is_gone(struct nccl_room *room, int rank)
@@ -357,14 +358,13 @@ bool nccl_room_is_taken(struct nccl_room *room, int lane, uint64_t count)
 
 void nccl_room_fail(struct nccl_room *room, int result, const char *format, ...)
 {
-	uint32_t well = 0;
+	uint32_t well = 0, writing = UINT32_MAX;
 	char why[sizeof(room->file->why)];
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(why, sizeof(why), format, arguments);
 	va_end(arguments);
-	const uint32_t writing = UINT32_MAX;
 	if (!__atomic_compare_exchange_n(&room->file->result, &well, writing, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;

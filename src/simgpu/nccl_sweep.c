@@ -1,7 +1,7 @@
 /*
  * Files of communicators that were killed before all their ranks had come: nobody else removes
  * them. Owns the look for them. Must never take one that a process has, nor one that was only just
- * made and is not locked yet.
+ * made and is not locked yet, nor what is no such file but only has a name like theirs.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,6 +16,23 @@
 
 #define YOUNG_SECONDS 60
 
+/* As ncclGetUniqueId() makes it: 16 digits after `ours`. */
+static bool is_room_name(const char *name, const char *ours)
+{
+	size_t bytes = strlen(ours);
+
+	return strncmp(name, ours, bytes) == 0 && strspn(name + bytes, "0123456789abcdef") == 16 &&
+	       name[bytes + 16] == '\0';
+}
+
+static bool has_magic(int descriptor)
+{
+	uint32_t magic;
+
+	return pread(descriptor, &magic, sizeof(magic), 0) == sizeof(magic) &&
+	       magic == NCCL_ROOM_MAGIC;
+}
+
 /* Each rank that is in it has locked its byte. */
 static bool is_left_behind(int descriptor)
 {
@@ -23,7 +40,7 @@ static bool is_left_behind(int descriptor)
 	struct stat about;
 
 	return fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) &&
-	       about.st_uid == geteuid() && time(NULL) - about.st_mtime > YOUNG_SECONDS &&
+	       about.st_uid == geteuid() && time(NULL) - about.st_mtime > YOUNG_SECONDS && has_magic(descriptor) &&
 	       fcntl(descriptor, F_GETLK, &found) == 0 && found.l_type == F_UNLCK;
 }
 
@@ -49,10 +66,10 @@ void nccl_room_sweep(void)
 	if (is_done)
 		return;
 	is_done = true;
-	snprintf(ours, sizeof(ours), NCCL_ROOM_PREFIX "nccl", (unsigned)geteuid());
+	snprintf(ours, sizeof(ours), NCCL_ROOM_PREFIX "nccl-", (unsigned)geteuid());
 	DIR *folder = opendir(NCCL_ROOM_FOLDER);
 	while (folder != NULL && (entry = readdir(folder)) != NULL)
-		if (strncmp(entry->d_name, ours, strlen(ours)) == 0)
+		if (is_room_name(entry->d_name, ours))
 			remove_if_left(entry->d_name);
 	if (folder != NULL)
 		closedir(folder);

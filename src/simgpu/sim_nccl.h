@@ -117,6 +117,7 @@ struct nccl_room;
 
 #define NCCL_ROOM_FOLDER "/dev/shm"
 #define NCCL_ROOM_PREFIX "simgpu-%u-" /* the user; then the communicator's id */
+#define NCCL_ROOM_MAGIC 0x4d4f4f52u /* the file's first word */
 
 /* Once a process, before it enters its first: what killed processes left behind. */
 void nccl_room_sweep(void);

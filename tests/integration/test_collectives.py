@@ -116,6 +116,35 @@ def test_what_a_killed_rank_left_behind_goes_and_what_one_waits_in_stays():
     assert not kept.exists()
 
 
+@pytest.mark.parametrize("ending", ["0123456789abcdef", "tests of mine", "0123456789abcdef.txt"])
+def test_a_file_that_only_has_a_name_like_theirs_stays(ending):
+    mine = pathlib.Path(f"/dev/shm/simgpu-{os.geteuid()}-nccl-{ending}")
+    mine.write_text("mine" if len(ending) == 16 else "ROOM")  # the name of one, or how one begins
+    os.utime(mine, (time.time() - 3600,) * 2)
+    try:
+        ranks("sum")
+        assert mine.exists()
+    finally:
+        mine.unlink(missing_ok=True)
+
+
+def test_a_child_that_ends_first_leaves_the_place_where_ranks_meet():
+    command, env = calls("id", SIMGPU_NCCL_TIMEOUT="60")
+    name = run(command, env).stdout.strip()
+    command, _ = calls("rank", name, 0, 2, "fork")
+    first = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+    try:
+        assert first.stdout.readline() == "forked True\n"
+        command, _ = calls("rank", name, 1, 2, "sum")
+        assert run(command, env).stdout.splitlines() == ["waited 0", "then 0 [1, 10, 2, 0]"]
+        assert first.stdout.read().splitlines() == ["waited 0", "then 0 [1, 10, 2, 0]"]
+    finally:
+        first.kill()
+        first.wait()
+        first.stdout.close()
+    assert not [file for file in os.listdir("/dev/shm") if name in file]
+
+
 def test_nobody_waits_for_ever():
     command, env = calls("id")
     name = run(command, env).stdout.strip()

@@ -1,14 +1,17 @@
 """NCCL's calls without PyTorch, by ctypes.
 
     calls.py one                    one thread with three devices; prints what each got
-    calls.py rank ID RANK WORLD DO  one rank of WORLD, DO of: sum, ahead, other, leave, alone, die, split, cycle
+    calls.py rank ID RANK WORLD DO  one rank of WORLD, DO of: sum, ahead, other, leave, alone, die, split, cycle,
+                                    fork (a child ends before the others come)
     calls.py id                     prints a new ID
 """
 
 import ctypes
 import os
+import pathlib
 import signal
 import sys
+import threading
 
 FLOAT, INT64, SUM = 7, 4, 0
 cuda = ctypes.CDLL("libcudart.so.13")
@@ -105,9 +108,23 @@ def one():
         check(nccl.ncclCommDestroy(comm))
 
 
+def end_a_child(text):
+    """As soon as this process is where the ranks meet; as exit() ends it."""
+    room = pathlib.Path(f"/dev/shm/simgpu-{os.geteuid()}-{text}")
+    while not (room.exists() and str(room.stat().st_ino) in pathlib.Path("/proc/locks").read_text()):
+        pass
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).exit(0)
+    os.waitpid(child, 0)
+    print("forked", room.exists(), flush=True)
+
+
 def rank_main(text, rank, world, do):
     device = Device(rank, [rank, 10 * rank, 1, 0])
     comm = pointer()
+    if do == "fork":
+        threading.Thread(target=end_a_child, args=[text]).start()
     check(nccl.ncclCommInitRank(ctypes.byref(comm), world, Id(text.encode()), rank))
     if do == "alone" and rank == 1:
         signal.pause()
