@@ -35,34 +35,17 @@ struct named_rows {
 
 /* ---------- names ---------- */
 
-static const char *const call_of_operator = "at::_ops::";
-
-static const struct def_native_frame *find_outermost_operator(const struct defs *defs, const struct def_stack *stack)
-{
-	for (uint32_t i = stack->native_count; i-- > 0;) {
-		const struct def_native_frame *frame = defs_native_frame(defs, stack->native[i]);
-		if (frame && frame->name && !strncmp(frame->name, call_of_operator, strlen(call_of_operator)))
-			return frame;
-	}
-	return NULL;
-}
-
 bool by_name_operator(struct text *out, const struct defs *defs, uint32_t id)
 {
 	const struct def_stack *stack = defs_stack(defs, id);
 	struct native_speaker node = stack ? native_find_backward(defs, stack) : (struct native_speaker){0};
-	if (node.frame) {
-		char name[CXX_NAME_BYTES];
-		native_name_speaker(name, &node);
-		text_add_escaped(out, name);
-		return true;
-	}
-	const struct def_native_frame *frame = stack ? find_outermost_operator(defs, stack) : NULL;
-	if (!frame)
+	char name[CXX_NAME_BYTES];
+	if (stack && !node.frame)
+		node.frame = native_find_aten(defs, stack);
+	if (!node.frame)
 		return false;
-	const char *name = frame->name + strlen(call_of_operator);
-	text_add(out, "aten::");
-	text_add_escaped_bytes(out, name, strcspn(name, ":"));
+	native_name_speaker(name, &node);
+	text_add_escaped(out, name);
 	return true;
 }
 

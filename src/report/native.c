@@ -110,11 +110,27 @@ struct native_speaker native_find_backward(const struct defs *defs, const struct
 	return (struct native_speaker){0};
 }
 
-/* The innermost operator; one that only makes a tensor if there is no other. */
+static const char *const call_of_operator = "at::_ops::";
+
+const struct def_native_frame *native_find_aten(const struct defs *defs, const struct def_stack *stack)
+{
+	for (uint32_t i = stack->native_count; i-- > 0;) {
+		const struct def_native_frame *frame = frame_at(defs, stack, i);
+		if (frame && frame->name && begins_with(frame->name, call_of_operator))
+			return frame;
+	}
+	return NULL;
+}
+
+/* The operator that was called, not the kernel that it called in turn; where there is none or it only
+ * makes a tensor, the innermost function that says more. */
 static const struct def_native_frame *find_operator(const struct defs *defs,
 						    const struct def_stack *stack)
 {
-	const struct def_native_frame *frame, *maker = NULL;
+	const struct def_native_frame *frame, *maker = native_find_aten(defs, stack);
+	const char *called = maker ? after_speaking(maker->symbol) : NULL;
+	if (called && !is_plumbing(called))
+		return maker;
 	for (uint32_t i = 0; (frame = frame_at(defs, stack, i)); i++) {
 		const char *rest = frame->symbol ? after_speaking(frame->symbol) : NULL;
 		if (rest && !is_plumbing(rest))
@@ -182,6 +198,19 @@ static void drop_noise(char *name)
 	drop_suffix(name, "::{lambda}");
 }
 
+/* "at::_ops::mm::call" is "aten::mm". */
+static void name_as_profiler(char *name)
+{
+	static const char space[] = "aten::"; /* shorter */
+	const char *function = name + strlen(call_of_operator);
+	if (!begins_with(name, call_of_operator))
+		return;
+	size_t bytes = strcspn(function, ":");
+	memmove(name + strlen(space), function, bytes);
+	memcpy(name, space, strlen(space));
+	name[strlen(space) + bytes] = 0;
+}
+
 void native_name_speaker(char name[CXX_NAME_BYTES], const struct native_speaker *speaker)
 {
 	if (speaker->place)
@@ -193,9 +222,8 @@ void native_name_speaker(char name[CXX_NAME_BYTES], const struct native_speaker 
 		drop_prefix(name, "torch::autograd::");
 		drop_prefix(name, "generated::");
 		drop_suffix(name, "::apply");
-	} else if (begins_with(name, "at::_ops::")) {
-		drop_suffix(name, "::call");
-		drop_suffix(name, "::redispatch");
+	} else {
+		name_as_profiler(name);
 	}
 }
 

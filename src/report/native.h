@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "trace/defs.h"
 
-/* The frame that names what was done. Of PyTorch the innermost operator or backward node, past the
- * allocator and the functions that only make a tensor; of other programs the innermost function
- * that is not CUDA's. */
+/* The frame that names what was done. Of PyTorch the backward node, or the operator that was called, past its
+ * kernels, the allocator and what only makes a tensor; of other programs the innermost function that
+ * is not CUDA's. */
 struct native_speaker {
 	const struct def_native_frame *frame; /* NULL: nothing is known */
 	const struct def_place *place;        /* in its source, NULL without debug information */
@@ -22,7 +22,10 @@ struct native_speaker native_find_backward(const struct defs *, const struct def
 struct native_speaker native_find_operator(const struct defs *,
 					   const struct def_stack *); /* or other function */
 
-/* "MmBackward0", "at::_ops::mm", "take". `name` is valid as far as there is a frame. */
+/* The outermost call of an operator, also of one that only makes a tensor; NULL: there is none. */
+const struct def_native_frame *native_find_aten(const struct defs *, const struct def_stack *);
+
+/* "MmBackward0", "aten::mm", "take". `name` is valid as far as there is a frame. */
 void native_name_speaker(char name[CXX_NAME_BYTES], const struct native_speaker *);
 
 /* "libtorch_cuda.so!at::native::empty_cuda+0x1a2", "libc10_cuda.so+0x1a2b". Not escaped. */

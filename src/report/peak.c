@@ -26,23 +26,49 @@ static bool is_call_of_backward(const struct defs *defs, uint32_t stack)
 	return marks.flags & MARK_FLAG(MARK_BACKWARD_CALL);
 }
 
-/* The line that called backward(): autograd's threads do not know it. Only if the program has one such
- * line. */
-static struct where find_call_of_backward(const struct defs *defs)
+/* Takes the line of a stack that calls backward(); false: it is another than that which was found. */
+static bool take_call(struct where *found, const struct defs *defs, uint32_t stack)
+{
+	struct where where = is_call_of_backward(defs, stack) ? where_find(defs, stack, 0) : (struct where){0};
+	if (!where.line || where.is_library)
+		return true;
+	bool is_same = !found->line || where_is_same(found, &where);
+	*found = is_same ? where : (struct where){0};
+	return is_same;
+}
+
+/* Of the program's calls, if all are on one line. */
+static struct where find_only_call(const struct defs *defs)
 {
 	struct where found = {0};
 	uint32_t count = defs_stack_count(defs);
-	for (uint32_t id = 1; id <= count && count <= CALLS_LOOKED_AT; id++) {
-		if (!is_call_of_backward(defs, id))
-			continue;
-		struct where where = where_find(defs, id, 0);
-		if (!where.line || where.is_library)
-			continue;
-		if (found.line && !where_is_same(&found, &where))
-			return (struct where){0};
-		found = where;
-	}
+	for (uint32_t id = 1; id <= count && count <= CALLS_LOOKED_AT; id++)
+		if (!take_call(&found, defs, id))
+			break;
 	return found;
+}
+
+/* The call that was going on: it holds the gradient of the loss, which it made, to its end. */
+static struct where find_live_call(const struct model *model, const struct defs *defs, unsigned ordinal)
+{
+	struct where found = {0};
+	size_t count = 0;
+	struct arena *arena = arena_create();
+	const struct composition of = {COMPOSITION_PEAK, ordinal};
+	const struct model_share *shares = arena ? composition_shares(arena, model, of, &count) : NULL;
+	for (size_t i = 0; shares && i < count; i++)
+		if (!take_call(&found, defs, shares[i].stack))
+			break;
+	if (arena)
+		arena_release(arena);
+	return found;
+}
+
+/* The line that called backward(): autograd's threads do not know it. */
+static struct where find_call_of_backward(const struct model *model, const struct defs *defs, unsigned ordinal)
+{
+	struct where live = find_live_call(model, defs, ordinal);
+	return live.line ? live : find_only_call(defs);
 }
 
 static void add_step(struct text *out, const struct model *model, const struct model_peak *peak)
@@ -74,12 +100,14 @@ static void add_time(struct text *out, const struct model *model, const struct m
 	text_add(out, has_phase ? ", " : "");
 }
 
-static void add_place(struct text *out, const struct defs *defs, const struct model_peak *peak, bool ascii)
+static void add_place(struct text *out, const struct model *model, const struct defs *defs,
+		      const struct model_device *device, bool ascii)
 {
+	const struct model_peak *peak = &device->peak;
 	struct where where = where_find(defs, peak->stack, peak->thread);
 	struct where call = {0};
 	if (!where.line && peak->is_phase_known && peak->phase == MODEL_PHASE_BACKWARD)
-		call = find_call_of_backward(defs);
+		call = find_call_of_backward(model, defs, device->ordinal);
 	if (!call.line) {
 		where_add(out, defs, &where, ascii);
 		return;
@@ -108,7 +136,7 @@ void peak_print_heading(struct text *out, const struct model *model, const struc
 	devices_add_outside(out, device);
 	add_time(out, model, &device->peak);
 	text_init_fixed(&place, buffer, sizeof buffer);
-	add_place(&place, defs, &device->peak, ascii);
+	add_place(&place, model, defs, device, ascii);
 	layout_last(out, &place);
 }
 

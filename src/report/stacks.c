@@ -134,7 +134,7 @@ static void add_inner(struct text *line, const struct fold *fold, uint32_t nativ
 		text_printf(line, "%s %u native", fold->count ? "," : "", native_count);
 }
 
-/* What the line above called: "in at::_ops::addmm (… 3 frames in torch, 24 native)". The name is
+/* What the line above called: "in aten::addmm (… 3 frames in torch, 24 native)". The name is
  * cut, not the count. */
 static void print_called(struct text *out, const struct defs *defs, const struct def_stack *stack,
 			 uint32_t inner_count, bool ascii)

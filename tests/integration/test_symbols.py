@@ -297,7 +297,7 @@ def test_mixed_stacks_begin_with_the_users_line(torch_run):
     users_own = ("native_names.py:", "cases/native_names.py:", "(backward) ")
     for stack in re.split(r"\n  (?=\S)", text)[1:]:
         assert stack.splitlines()[1].strip().startswith(users_own), stack
-    assert "in at::" in text and re.search(r"[0-9]+ frames? in torch", text)
+    assert "in aten::" in text and re.search(r"[0-9]+ frames? in torch", text)
 
 
 def test_flame_adds_up_to_what_was_allocated(torch_run):

@@ -101,6 +101,34 @@ static void a_row_is_named_after_the_category_with_most_bytes(void **state)
 						   "      3  parameters\n"));
 }
 
+static void expect_place(const char *expected)
+{
+	text.used_bytes = 0;
+	summary_print(&text, &scene.model, scene.defs, &scene.facts);
+	assert_non_null(strstr(text_string(&text), expected));
+}
+
+/* Two lines call backward(): that whose gradient of the loss is live is meant, and none if there is none. */
+static void a_peak_in_a_backward_pass_has_the_line_that_called_it(void **state)
+{
+	enum { FIRST_CALL = STACK_NCCL + 1, SECOND_CALL };
+	(void)state;
+	start_training();
+	scene.model.devices[0].peak.phase = MODEL_PHASE_BACKWARD;
+	scene.model.devices[0].peak.stack = STACK_AUTOGRAD;
+	scene.model.devices[0].peak.thread = 2;
+	scene_frame(&scene, 9, PACKAGES "torch/autograd/__init__.py", 233, "_make_grads");
+	scene_frame(&scene, 10, "/home/me/gpt/train.py", 60, "generate");
+	put_stack(&scene.records, FIRST_CALL, 0, 3, 0, (const uint32_t[]){9, 2, 8});
+	put_stack(&scene.records, SECOND_CALL, 0, 3, 0, (const uint32_t[]){9, 10, 8});
+	scene_finish(&scene);
+	expect_place(", backward,\n    (autograd thread)\n");
+	fake_share(&scene.model.at_peak, 512, 1, SECOND_CALL);
+	expect_place(", backward,\n    train.py:60 generate\n");
+	fake_share(&scene.model.at_peak, 512, 1, FIRST_CALL);
+	expect_place(", backward,\n    (autograd thread)\n");
+}
+
 /* Rows of the table of lines, without the one that sums up the rest. */
 static size_t count_sites(void)
 {
@@ -359,6 +387,7 @@ int main(void)
 		TEST(healthy_run_with_pytorch),
 		TEST(training_run_is_told_by_category_and_step),
 		TEST(a_row_is_named_after_the_category_with_most_bytes),
+		TEST(a_peak_in_a_backward_pass_has_the_line_that_called_it),
 		TEST(most_of_the_peak_has_its_rows),
 		TEST(the_program_is_cut_so_that_it_shows),
 		TEST(a_small_run_on_a_large_card_has_readable_figures),
