@@ -1,11 +1,13 @@
 /* `memtrace check`: is a trace whole, and if not, what is missing and why. Owns that answer. With
  * --repair it is about a new trace, made of what can be read; the old one is never changed. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/output_name.h"
 #include "base/units.h"
 #include "cli/load.h"
+#include "cli/new_file.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "report/json.h"
@@ -129,17 +131,40 @@ static void tell_repair(const char *path, const struct repair *repair)
 		     (unsigned long long)repair->dropped_bytes);
 }
 
+static int tell_no_file(const char *name, int error)
+{
+	const char *advice = error == -EEXIST ? "; nothing is replaced: give another name with --output" : "";
+	tell("%s: %s%s", name, strerror(-error), advice);
+	return STATUS_UNREADABLE;
+}
+
+/* The new trace has its name once it is whole: half of one would pass as one of a run with few events. */
+static int write_repaired(const char *path, const char *name, struct repair *found)
+{
+	struct new_file file;
+	char error[1024];
+	int failed = new_file_begin(&file, name);
+	if (failed)
+		return tell_no_file(name, failed);
+	if (trace_repair(path, file.part, name, found, error, sizeof error)) {
+		new_file_drop(&file);
+		tell("%s", error);
+		return STATUS_UNREADABLE;
+	}
+	failed = new_file_finish(&file);
+	return failed ? tell_no_file(name, failed) : STATUS_YES;
+}
+
 static int repair(const char *path, const void *context)
 {
 	const struct arguments *arguments = context;
 	const char *output = arguments->options[OPTION_OUTPUT];
-	char name[PATH_BYTES], error[1024];
+	char name[PATH_BYTES];
 	struct repair found;
 	make_name(name, path);
-	if (trace_repair(path, output ? output : name, &found, error, sizeof error)) {
-		tell("%s", error);
-		return STATUS_UNREADABLE;
-	}
+	int status = write_repaired(path, output ? output : name, &found);
+	if (status)
+		return status;
 	tell_repair(path, &found);
 	const struct choice choice = {.json = arguments->options[OPTION_JSON], .lost_parts = found.parts};
 	return check(output ? output : name, &choice);

@@ -293,12 +293,10 @@ static void work_end(struct work *work)
 	}
 }
 
-static int say_failure(struct text *why, const char *output, int error)
+static int say_failure(struct text *why, const char *said, int error)
 {
-	text_add_escaped(why, output);
+	text_add_escaped(why, said);
 	text_printf(why, ": %s", strerror(-error));
-	if (error == -EEXIST)
-		text_add(why, "; nothing is replaced: give another name with --output");
 	text_string(why);
 	return -1;
 }
@@ -341,7 +339,8 @@ static int try_once(const char *path, const char *output, bool is_strict, struct
 
 /* Definitions are taken as they are if that gives a sound trace. Else some of them are lost, and those that build on
  * them are left out. */
-int trace_repair(const char *path, const char *output, struct repair *repair, char *error, size_t error_bytes)
+int trace_repair(const char *path, const char *output, const char *said, struct repair *repair, char *error,
+		 size_t error_bytes)
 {
 	struct text why;
 	int failed = -EINVAL;
@@ -360,5 +359,5 @@ int trace_repair(const char *path, const char *output, struct repair *repair, ch
 		text_string(&why);
 		return -1;
 	}
-	return say_failure(&why, output, failed);
+	return say_failure(&why, said, failed);
 }

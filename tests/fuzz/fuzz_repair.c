@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		abort();
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	snprintf(output, sizeof output, "/dev/shm/fuzz_repair.%d", (int)getpid());
-	if (!trace_repair(path, output, &repair, error, sizeof error))
+	if (!trace_repair(path, output, output, &repair, error, sizeof error))
 		check_result(output);
 	else if (!*error || strchr(error, '\n') || !access(output, F_OK))
 		abort();

@@ -2,8 +2,11 @@
 old one stays as it is, and what is lost stays counted."""
 
 import json
+import os
 import shutil
+import signal
 import struct
+import subprocess
 
 import pytest
 
@@ -189,6 +192,24 @@ def test_a_full_disk_leaves_no_file(tmp_path, whole):
     command = f'ulimit -f 16; exec "{support.TOOL}" check --repair -o "{new}" "{whole}"'
     result = support.run(["sh", "-c", command], support.environment(preload=False))
     assert result.returncode == 3 and result.stderr.count("\n") == 1 and not new.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_repair_leaves_no_half_of_a_trace(tmp_path, whole, number):
+    """It would pass as one of a run that has allocated little."""
+    trace = shutil.copy(whole, tmp_path / "run.mtrace")
+    new = tmp_path / "run.repaired.mtrace"
+    process = subprocess.Popen([support.TOOL, "check", "--repair", trace], env=support.environment(preload=False))
+    while len(os.listdir(tmp_path)) == 1:
+        assert process.poll() is None
+    process.send_signal(number)
+    status = process.wait()
+    assert status in (0, -number)
+    if new.exists():  # it was fast
+        assert support.report(new)["trace"]["events"] == support.report(whole)["trace"]["events"]
+    others = [name for name in os.listdir(tmp_path) if name not in (trace.name, new.name)]
+    assert not [name for name in others if ".mtrace" in name]
+    assert number == signal.SIGKILL or not others
 
 
 def test_a_program_that_still_writes_is_left_alone(tmp_path):
