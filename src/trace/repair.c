@@ -127,11 +127,20 @@ static void pass_damage(struct work *work, uint64_t from, uint64_t to)
 	work->in_damage = true;
 }
 
+/* Where the file has something again: a hole may be larger than all that can be read in a day. */
+static uint64_t pass_hole(const struct work *work, uint64_t offset)
+{
+	off_t data = lseek(work->from->fd, (off_t)offset, SEEK_DATA);
+	if (data < 0)
+		return errno == ENXIO ? work->file_bytes : offset;
+	return (uint64_t)data - ((uint64_t)data - offset) % 8;
+}
+
 /* The next offset at which a chunk may begin: they do at multiples of 8. The file's size if there is none. */
 static uint64_t find_chunk(const struct work *work, uint64_t offset)
 {
 	uint64_t block[SEARCH_WORDS];
-	for (; offset < work->file_bytes; offset += sizeof block) {
+	for (; (offset = pass_hole(work, offset)) < work->file_bytes; offset += sizeof block) {
 		file_read(work->from, block, sizeof block, offset);
 		for (size_t i = 0; i < SEARCH_WORDS; i++)
 			if ((uint32_t)block[i] == MEMTRACE_CHUNK_MAGIC)

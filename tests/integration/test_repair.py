@@ -187,6 +187,26 @@ def test_nothing_is_replaced(tmp_path, whole):
     assert result.returncode == 3 and trace.read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.parametrize("has_end", [True, False])
+def test_what_a_hole_holds_is_not_read(tmp_path, whole, has_end):
+    """4 TiB of it, after the end or in place of a chunk and before all that follows."""
+    trace = tmp_path / "sparse.mtrace"
+    shutil.copy(whole, trace)
+    _, offset, size, _ = damaged_chunk(whole, "last")
+    if not has_end:  # as it is when the header's end is what was damaged
+        with trace.open("r+b") as file:
+            file.seek(offset)
+            file.write(bytes(size))
+            file.seek(192)
+            file.write(struct.pack("<Q", 1 << 42))
+    with trace.open("r+b") as file:
+        file.truncate(1 << 42)
+    result, said = check(trace, "--repair")
+    assert said["repaired"] is True, result.stderr
+    before = support.report(whole)["trace"]["events"]
+    assert (said["trace"]["events"] == before) == has_end and said["trace"]["events"] > 0
+
+
 def test_a_full_disk_leaves_no_file(tmp_path, whole):
     new = tmp_path / "new.mtrace"
     command = f'ulimit -f 16; exec "{support.TOOL}" check --repair -o "{new}" "{whole}"'
