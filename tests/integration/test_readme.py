@@ -59,6 +59,13 @@ for _ in range(batch):
 """
 
 
+def test_the_tool_has_the_verbs_that_are_listed():
+    verbs = re.compile(r"^ *(?:memtrace +)?([a-z-]+)\s+([A-Z].*)$", re.M)
+    listed = verbs.findall(shown("memtrace run  ", "memtrace help  "))
+    assert len(listed) > 10
+    assert listed == verbs.findall(support.memtrace("--help").partition("\n\n")[2].partition("\n\n")[0])
+
+
 def test_the_lines_from_nothing_to_an_answer(tmp_path):
     """Word for word, but for those that build and install."""
     (tmp_path / "train.py").write_text(TRAIN)
