@@ -35,8 +35,7 @@ struct choice {
 static void print_full(struct text *out, const struct loaded *loaded, const struct choice *choice)
 {
 	const struct defs *defs = trace_defs(loaded->trace);
-	summary_print_limit(out, loaded->model, defs, &loaded->facts,
-			    choice->has_limit ? choice->limit : 0);
+	summary_print_full(out, loaded->model, defs, &loaded->facts, choice->has_limit ? choice->limit : 0);
 	for (size_t i = 0; i < model_oom_count(loaded->model); i++) {
 		text_add_char(out, '\n');
 		oom_print(out, loaded->model, defs, &loaded->facts, i, NULL);

@@ -316,7 +316,7 @@ static void add_device(struct text *out, const struct model *model, const struct
 	add_peak(out, model, defs, device, facts->ascii);
 	size_t others = count_lines(out) + tail_lines + (tail_lines > 0);
 	if (limit)
-		add_levers(&steps, &levers, LEVERS_SHOWN);
+		add_levers(&steps, &levers, *limit && *limit < LEVERS_SHOWN ? *limit : LEVERS_SHOWN);
 	size_t rows = limit ? *limit : fit_levers(&steps, &levers, &sites, others);
 	add_sites(out, model, defs, device, &sites, facts->ascii, rows);
 	text_add_bytes(out, steps.data, steps.used_bytes);
@@ -326,7 +326,7 @@ static void add_device(struct text *out, const struct model *model, const struct
 }
 
 static void print(struct text *out, const struct model *model, const struct defs *defs,
-		  const struct summary_facts *facts, const size_t *limit)
+		  const struct summary_facts *facts, const size_t *limit, bool is_full)
 {
 	struct text tail;
 	text_init(&tail);
@@ -336,9 +336,8 @@ static void print(struct text *out, const struct model *model, const struct defs
 	witness_add_line(&tail, model);
 	bool is_well = add_findings(&tail, model, defs, facts);
 	summary_add_gaps(&tail, model, defs, facts);
-	untracked_add_jumps(&tail, model, defs, limit ? *limit : JUMPS_SHOWN, limit != NULL,
-			    facts->ascii);
-	if (limit)
+	untracked_add_jumps(&tail, model, defs, limit ? *limit : JUMPS_SHOWN, is_full, facts->ascii);
+	if (is_full)
 		timeline_print(&tail, model, facts->ascii);
 	add_device(out, model, defs, facts, count_lines(&tail), limit);
 	text_add_bytes(out, tail.data, tail.used_bytes);
@@ -355,11 +354,17 @@ static void print(struct text *out, const struct model *model, const struct defs
 void summary_print_limit(struct text *out, const struct model *model, const struct defs *defs,
 			 const struct summary_facts *facts, size_t limit)
 {
-	print(out, model, defs, facts, &limit);
+	print(out, model, defs, facts, &limit, false);
+}
+
+void summary_print_full(struct text *out, const struct model *model, const struct defs *defs,
+			const struct summary_facts *facts, size_t limit)
+{
+	print(out, model, defs, facts, &limit, true);
 }
 
 void summary_print(struct text *out, const struct model *model, const struct defs *defs,
 		   const struct summary_facts *facts)
 {
-	print(out, model, defs, facts, NULL);
+	print(out, model, defs, facts, NULL, false);
 }

@@ -13,9 +13,12 @@
 void summary_print(struct text *, const struct model *, const struct defs *,
 		   const struct summary_facts *);
 
-/* The same, with more or fewer lines of code; summary_print() takes 8. 0: all. */
+/* The same parts, with more or fewer rows; summary_print() takes up to 8 lines of code. 0: all. */
 void summary_print_limit(struct text *, const struct model *, const struct defs *,
 			 const struct summary_facts *, size_t limit);
+/* The same, and the parts that it leaves out: the timeline, and all growth of untracked memory. */
+void summary_print_full(struct text *, const struct model *, const struct defs *,
+			const struct summary_facts *, size_t limit);
 
 /* Parts that other reports share. */
 void summary_add_program(struct text *, const struct defs *,

@@ -194,6 +194,17 @@ def test_report_limit_says_what_it_leaves_out(tool, trace):
     assert "  1 more " in result.stdout
 
 
+def test_report_limit_adds_no_section(tool, trace):
+    def headings(*arguments):
+        text = call(tool, "report", *arguments, trace).stdout
+        return [line.split("  ")[0] for line in text.splitlines() if line and not line.startswith(" ")]
+
+    plain = headings()
+    assert any(line.startswith("Where it was allocated") for line in plain)
+    assert headings("--limit=1") == headings("--limit=0") == plain
+    assert set(headings("--full", "--limit=1")) > set(plain)
+
+
 def test_report_without_a_trace_takes_the_newest(tool, tmp_path):
     for age, name in ((100, "old"), (10, "new"), (50, "middle")):
         path = hand_trace.small_run(lost=age).write(tmp_path / f"{name}.mtrace")
