@@ -17,7 +17,7 @@ enum { OPTION_JSON, OPTION_PICKLE, OPTION_OOM, OPTION_LINES, OPTION_DEBUGINFOD }
 static const struct option_row options[] = {
 	[OPTION_JSON] = {"json", NULL, "one JSON object a trace"},
 	[OPTION_PICKLE] = {"pickle", "FILE", "writes PyTorch's segments then, and the events before, for its memory_viz"},
-	[OPTION_OOM] = {"oom", "N", "the N-th OOM's; else the first's"},
+	[OPTION_OOM] = {"oom", "N", "with --pickle: the N-th OOM's; else the first's"},
 	[OPTION_LINES] = OPTION_ROW_LINES,
 	[OPTION_DEBUGINFOD] = OPTION_ROW_DEBUGINFOD,
 	{0},

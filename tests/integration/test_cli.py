@@ -75,6 +75,11 @@ def test_help_of_a_verb_lists_its_options(tool, verb):
             assert "there is no option" not in call(tool, verb, f"--{option[0]}", "/none").stderr
 
 
+def test_an_option_that_goes_with_another_says_so_in_the_help(tool):
+    assert "goes with --pickle" in refused(call(tool, "oom", "--oom", "1", "/none"), 2)
+    assert re.search(r"^  --oom N +with --pickle: ", call(tool, "oom", "--help").stdout, re.M)
+
+
 def test_version(tool):
     result = call(tool, "--version")
     assert re.fullmatch(r"memtrace \d+\.\d+\.\d+\n", result.stdout) and result.returncode == 0
