@@ -3,14 +3,13 @@
 #include "report/flame.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "cli/load.h"
 #include "cli/names.h"
+#include "cli/new_file.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "model/owner_name.h"
@@ -158,20 +157,12 @@ static int add_all(struct text *out, struct loaded *loaded, const struct choice 
 
 static int write_file(const char *path, const struct text *out)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int error = fd < 0 ? errno : 0;
-	for (size_t at = 0; !error && at < out->used_bytes;) {
-		ssize_t written = write(fd, out->data + at, out->used_bytes - at);
-		if (written > 0)
-			at += (size_t)written;
-		else if (errno != EINTR)
-			error = errno;
-	}
-	if (fd >= 0 && close(fd) && !error)
-		error = errno;
-	if (error || text_failed(out))
-		tell("cannot write %s: %s", path, strerror(error ? error : ENOMEM));
-	return error || text_failed(out) ? STATUS_UNREADABLE : STATUS_YES;
+	struct new_file file;
+	int fd = text_failed(out) ? -ENOMEM : new_file_open(&file, path);
+	int error = fd < 0 ? fd : new_file_close(&file, fd, output_write_bytes(fd, out->data, out->used_bytes));
+	if (error)
+		tell("cannot write %s: %s", path, strerror(-error));
+	return error ? STATUS_UNREADABLE : STATUS_YES;
 }
 
 static int flame(const char *path, const void *context)

@@ -1,5 +1,5 @@
 /* How a file that must not be half written gets its name. Owns the name that it has before, and the signals that end
- * the tool meanwhile. Must never replace a file, nor leave one under its name that is not complete. */
+ * the tool meanwhile. Must never replace a file, nor leave a new one under its name that is not complete. */
 #define _GNU_SOURCE
 #include "cli/new_file.h"
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
 #define SIGNAL_COUNT (sizeof signals / sizeof *signals)
 
 static struct sigaction before[SIGNAL_COUNT];
@@ -117,4 +117,33 @@ void new_file_drop(struct new_file *file)
 {
 	unlink(file->part);
 	forget();
+}
+
+int new_file_open(struct new_file *file, const char *name)
+{
+	int error = new_file_begin(file, name);
+	if (error == -EEXIST) {
+		file->part[0] = '\0';
+		int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		return fd < 0 ? -errno : fd;
+	}
+	if (error)
+		return error;
+	int fd = open(file->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	error = fd < 0 ? -errno : 0;
+	if (error)
+		new_file_drop(file);
+	return error ? error : fd;
+}
+
+int new_file_close(struct new_file *file, int fd, int error)
+{
+	if (close(fd) && !error)
+		error = -errno;
+	if (!file->part[0])
+		return error;
+	if (!error)
+		return new_file_finish(file);
+	new_file_drop(file);
+	return error;
 }

@@ -5,10 +5,11 @@
 
 struct new_file {
 	const char *name; /* what it is to be called; the caller's */
-	char part[4608];  /* what it is called until then: nothing has that name yet */
+	char part[4608];  /* what it is called until then: nothing has that name yet; empty: written in place */
 };
 
-/* 0, or -errno: -EEXIST if `name` is taken. One at a time: from here on SIGINT, SIGTERM and SIGHUP remove the part. */
+/* 0, or -errno: -EEXIST if `name` is taken. One at a time: from here on what ends the tool removes
+ * the part: SIGINT, SIGTERM, SIGHUP, SIGXFSZ. */
 int new_file_begin(struct new_file *, const char *name);
 
 /* On the disk, and then under its name, which replaces nothing: -EEXIST. After a failure there is no file. */
@@ -16,5 +17,12 @@ int new_file_finish(struct new_file *);
 
 /* The part goes, if it is there. */
 void new_file_drop(struct new_file *);
+
+/* A descriptor for what an option's FILE is to hold, or -errno. What has that name already is written in place: it may
+ * be a pipe or a device, and links, the owner and the mode of a file stay. */
+int new_file_open(struct new_file *, const char *name);
+
+/* Closes it. `error`: what came of the writing, 0 or -errno, and then there is no new file. 0, or -errno. */
+int new_file_close(struct new_file *, int fd, int error);
 
 #endif

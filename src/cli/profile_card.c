@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/card.h"
+#include "cli/new_file.h"
 #include "cli/options.h"
 #include "cli/output.h"
 
@@ -67,10 +68,9 @@ static int measure(const char *python, char *text, size_t bytes)
 static bool write_file(const char *path, struct text *out)
 {
 	const char *text = text_string(out);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int error = fd < 0 ? -errno : output_write_bytes(fd, text, strlen(text));
-	if (fd >= 0 && close(fd) && !error)
-		error = -errno;
+	struct new_file file;
+	int fd = new_file_open(&file, path);
+	int error = fd < 0 ? fd : new_file_close(&file, fd, output_write_bytes(fd, text, strlen(text)));
 	if (error)
 		tell("%s: %s", path, strerror(-error));
 	return !error;

@@ -3,12 +3,11 @@
 #include "cli/snapshot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/labels.h"
+#include "cli/new_file.h"
 #include "cli/output.h"
 #include "model/sequence.h"
 #include "report/snapshot.h"
@@ -155,10 +154,9 @@ static int take(void *context, const void *data, size_t bytes, uint64_t offset)
 
 static int write_file(const struct snapshot *snapshot, const char *file)
 {
-	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int error = fd < 0 ? -errno : snapshot_write(snapshot, take, &fd);
-	if (fd >= 0 && close(fd) && !error)
-		error = -errno;
+	struct new_file output;
+	int fd = new_file_open(&output, file);
+	int error = fd < 0 ? fd : new_file_close(&output, fd, snapshot_write(snapshot, take, &fd));
 	if (error)
 		tell("cannot write %s: %s", file, strerror(-error));
 	return error ? STATUS_UNREADABLE : STATUS_YES;

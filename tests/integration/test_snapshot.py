@@ -255,3 +255,21 @@ def test_an_oom_that_is_not_there_and_a_full_disk_cost_one_line(one_run, tmp_pat
     assert "the last OOM that is kept is number 2" in refuse(1, trace, "--pickle", tmp_path / "x", "--oom", "9")
     assert "cannot write /dev/full" in refuse(3, trace, "--pickle", "/dev/full")
     assert "--oom" in refuse(2, trace, "--oom", "0", "--pickle", tmp_path / "x")
+
+
+@pytest.mark.parametrize("words", [("oom", "--pickle"), ("flame", "--output")])
+def test_a_file_that_cannot_be_written_to_its_end_has_no_name(one_run, tmp_path, words):
+    """Half of one might pass as all of it. What is there already is written in place."""
+    trace, _ = one_run
+    out, there, link = (tmp_path / name for name in ("out", "there", "link"))
+    verb, option = words
+    cut = 'ulimit -f 0; exec "$0" "$@"'
+    run(["sh", "-c", cut, TOOL, verb, trace, option, out], environment(preload=False))
+    assert not os.listdir(tmp_path)
+    memtrace(verb, trace, option, out)
+    there.write_text("before")
+    there.chmod(0o640)
+    link.hardlink_to(there)
+    memtrace(verb, trace, option, there)
+    assert link.read_bytes() == out.read_bytes() and there.stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["link", "out", "there"]
