@@ -37,6 +37,13 @@ static void count_block(struct model *m, struct device *d, struct span *span, co
 	device_has_changed(m, d, NULL);
 }
 
+static void note_let_go(struct model *m, struct device *d, const struct block *block)
+{
+	struct segment_block described = segment_block_of(block);
+	if (!m->is_frozen)
+		let_go_add(m, &d->let_go, &described);
+}
+
 static void remove_block(struct model *m, struct block *block, const struct event *e)
 {
 	struct device *d = device_of(m, block->slot);
@@ -46,6 +53,7 @@ static void remove_block(struct model *m, struct block *block, const struct even
 		trend_note(&d->trend, CHANGE_GIVEN_BACK, d->now.pytorch_allocated.live_bytes, e->sequence);
 		casts_note_free(m, d, block, e);
 		bursts_note_free(m, d, block, e);
+		note_let_go(m, d, block);
 	}
 	m->totals.live_blocks--;
 	blocks_remove(&m->blocks, block->address);
@@ -73,6 +81,8 @@ static void add_block(struct model *m, struct device *d, struct span *span, cons
 	attribution_counted(m, block, d, e);
 	device_note_peak(d, e, NULL);
 	segment_note_fullest(d, e);
+	if (!m->is_frozen)
+		let_go_note_alloc(&d->let_go, e->sequence);
 	trend_note(&d->trend, CHANGE_OBTAINED, d->now.pytorch_allocated.live_bytes, e->sequence);
 }
 

@@ -149,6 +149,8 @@ bool trend_is_long(const struct trend_series *); /* enough to tell whether it gr
 struct trend_growth trend_growth_of(const struct trend_series *);
 struct trend_growth trend_growth_of_events(const struct trend *);
 struct trend_growth trend_growth_since(const struct trend_series *, uint64_t sequence); /* no earlier than that */
+/* It had risen like that before, and been given back. */
+bool trend_fell_before(const struct trend_growth *);
 uint32_t trend_window_of(const struct trend_growth *, uint64_t sequence);
 
 /* ---------- casts.c: copies that autocast kept ---------- */
@@ -218,6 +220,19 @@ void timeline_note(struct timeline *, uint64_t time_ns, struct timeline_sums);
 /* All of it, up to a moment. */
 void timeline_get(const struct timeline *, uint64_t time_ns, struct model_timeline *);
 
+/* ---------- let_go.c: what was given back since the last block was obtained ---------- */
+
+struct let_go {
+	struct segment_block *blocks;
+	uint32_t count, capacity;
+	uint64_t bytes;
+	uint64_t since; /* sequence: when that one was obtained */
+};
+
+void let_go_note_alloc(struct let_go *, uint64_t sequence);
+/* NULL: failed. */
+struct segment_block *let_go_add(struct model *, struct let_go *, const struct segment_block *);
+
 /* ---------- device.c: the figures of a device ---------- */
 
 struct lazy { /* a value at the peak of a composition */
@@ -266,6 +281,7 @@ struct device {
 	struct untracked untracked;
 	struct model_fullest fullest;
 	struct segment_map *frozen_map;
+	struct let_go let_go; /* before the end of the program's own code */
 	struct trend trend, *frozen_trend;
 	struct casts casts;
 	struct bursts bursts;

@@ -53,6 +53,7 @@ void segment_note_fullest(struct device *, const struct event *);
 /* ---------- segment_map.c ---------- */
 
 /* As it is now; NULL: no memory, or too many blocks. The map has an arena of its own. */
+struct segment_block segment_block_of(const struct block *);
 struct segment_map *segment_map_create(const struct model *, const struct device *);
 void segment_map_release(struct segment_map *);
 

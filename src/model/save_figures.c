@@ -187,7 +187,7 @@ SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 56);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 11560);
+SAVED_SIZE(device, 11592);
 SAVED_SIZE(casts, 80);
 SAVED_SIZE(bursts, 1048);
 SAVED_SIZE(burst_place, 32);
@@ -347,6 +347,7 @@ static void save_device(struct model *m, struct archive *a, struct device *d)
 	save_untracked(m, a, &d->untracked);
 	struct segment_map *now = NULL; /* made when it is asked for */
 	save_map(a, m->is_frozen ? &d->frozen_map : &now);
+	save_let_go(m, a, &d->let_go);
 	save_trend(a, &d->trend);
 	save_trend_then(m, a, &d->frozen_trend);
 	archive_fields(a, &d->frozen_work, work_fields);

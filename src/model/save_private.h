@@ -28,6 +28,7 @@ void save_suspect(struct model *, struct archive *, struct suspect **);
 
 /* save_reconcile.c */
 void save_map(struct archive *, struct segment_map **); /* NULL: there is none */
+void save_let_go(struct model *, struct archive *, struct let_go *);
 void save_untracked(struct model *, struct archive *, struct untracked *);
 void save_causes(struct model *, struct archive *);
 void save_witness(struct model *, struct archive *);

@@ -84,6 +84,7 @@ static const struct field seen_fields[] = {
 SAVED_SIZE(segment, 64);
 SAVED_SIZE(segment_block, 48);
 SAVED_SIZE(segment_map, 48);
+SAVED_SIZE(let_go, 32);
 SAVED_SIZE(untracked, 968);
 SAVED_SIZE(model_jump, 56);
 SAVED_SIZE(causes, 16);
@@ -164,6 +165,20 @@ void save_map(struct archive *a, struct segment_map **place)
 		segment_map_release(map);
 	else
 		*place = map;
+}
+
+void save_let_go(struct model *m, struct archive *a, struct let_go *gone)
+{
+	uint32_t count = a->is_loading ? 0 : gone->count;
+	archive_number(a, &gone->since);
+	for (uint32_t i = 0; save_has_item(a, i < count); i++) {
+		struct segment_block block = {0};
+		if (!a->is_loading)
+			block = gone->blocks[i];
+		archive_fields(a, &block, block_fields);
+		if (a->is_loading && !a->error && !let_go_add(m, gone, &block))
+			archive_fail(a, -ENOMEM);
+	}
 }
 
 /* ---------- what is not tracked ---------- */

@@ -46,7 +46,7 @@ static bool sort_blocks(struct segment_map *map)
 	return true;
 }
 
-static struct segment_block describe_block(const struct block *block)
+struct segment_block segment_block_of(const struct block *block)
 {
 	return (struct segment_block){
 		.address = block->address,
@@ -71,7 +71,7 @@ static bool collect_blocks(const struct model *m, const struct device *d, struct
 		return false;
 	for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 		if (block->slot == d->slot)
-			map->blocks[map->block_count++] = describe_block(block);
+			map->blocks[map->block_count++] = segment_block_of(block);
 	return sort_blocks(map);
 }
 

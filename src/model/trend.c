@@ -190,6 +190,15 @@ struct trend_growth trend_growth_of(const struct trend_series *series)
 	return growth_from(series, skip_flat(series, rise_begin(series)));
 }
 
+bool trend_fell_before(const struct trend_growth *growth)
+{
+	const struct trend_window *windows = growth->series->windows;
+	for (uint32_t i = 0; i < growth->first; i++)
+		if (windows[i].least_bytes >= windows[growth->first].least_bytes + growth->bytes / 2)
+			return true;
+	return false;
+}
+
 /* Steps see what came to rest sooner than events do, whose windows are fewer. */
 struct trend_growth trend_growth_of_events(const struct trend *trend)
 {

@@ -367,6 +367,7 @@ bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 		.map = suspect->map,
 		.trend = suspect->trend,
 		.work = &suspect->work,
+		.end = suspect->oom.sequence,
 		.before = try_before(m, index),
 		.arena = arena_create(),
 		.verdict = verdict,

@@ -160,3 +160,18 @@ void evidence_of_end(struct situation *at, const struct device *d)
 	add_map(evidence, at->map);
 	model_categories_now(at->m, d->slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : d->slot, &evidence->categories);
 }
+
+void evidence_before_let_go(struct situation *at, const struct device *d)
+{
+	const struct let_go *gone = &d->let_go;
+	struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t from_driver = minus(gone->bytes, evidence->idle_bytes);
+	evidence->was_let_go = true;
+	evidence->live_bytes += gone->bytes;
+	evidence->idle_bytes = minus(evidence->idle_bytes, gone->bytes);
+	evidence->releasable_bytes = minus(evidence->releasable_bytes, gone->bytes);
+	if (evidence->free_bytes != UINT64_MAX)
+		evidence->free_bytes = minus(evidence->free_bytes, from_driver);
+	for (uint32_t i = 0; i < gone->count; i++)
+		categories_add(at->m, &evidence->categories, gone->blocks[i].label, gone->blocks[i].bytes);
+}

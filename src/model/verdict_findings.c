@@ -1,5 +1,7 @@
 /* What is wrong with a run that came to its end: the same questions, of that moment. Owns when something is worth a
  * word: a healthy run must have no findings. */
+#include <string.h>
+
 #include "model/verdict_private.h"
 
 #define RETRIES_MANY 3
@@ -36,12 +38,57 @@ static bool is_told(const struct finder *finder)
 	return finder->device->is_unwinding && last && model_verdict(m, last - 1, &verdict) && verdict.cause != VERDICT_LEAK;
 }
 
+/* The blocks that were live when the device obtained its last one; their segments are of no interest. */
+static bool join_let_go(const struct finder *finder, struct segment_map *map)
+{
+	const struct let_go *gone = &finder->device->let_go;
+	size_t live_count = finder->at.map->block_count, count = live_count + gone->count;
+	map->blocks = arena_alloc(finder->at.arena, count * sizeof *map->blocks);
+	if (!map->blocks)
+		return false;
+	if (live_count)
+		memcpy(map->blocks, finder->at.map->blocks, live_count * sizeof *map->blocks);
+	memcpy(map->blocks + live_count, gone->blocks, gone->count * sizeof *map->blocks);
+	map->block_count = count;
+	return true;
+}
+
+/* By steps alone, which end before the program does: the last stretches of events are of the letting go. */
+static void keep_steps(const struct trend *now, const struct trend_growth *growth, struct trend *then)
+{
+	*then = (struct trend){.steps = now->steps};
+	then->events.count = 1;
+	then->events.windows[0].begin = now->steps.windows[growth->first + growth->windows / 2].begin;
+}
+
+/* What a function of the program held until it returned, and the program with it. When memory has run out, and nothing
+ * was obtained since, that has been told. */
+static bool judge_let_go(struct finder *finder, struct verdict *verdict)
+{
+	const struct device *d = finder->device;
+	struct segment_map map = {0};
+	struct trend then;
+	if (!finder->at.map || !finder->at.trend || !d->let_go.count || d->is_unwinding)
+		return false;
+	struct trend_growth growth = trend_growth_of(&finder->at.trend->steps);
+	if (!growth.is_growing || trend_fell_before(&growth) || !join_let_go(finder, &map))
+		return false;
+	keep_steps(finder->at.trend, &growth, &then);
+	struct situation at = finder->at;
+	begin(finder, verdict);
+	evidence_before_let_go(&finder->at, d);
+	at.map = &map;
+	at.trend = &then;
+	at.end = d->let_go.since;
+	return judge_leak(&at);
+}
+
 /* How long memory lasts is no question any more when it has run out. */
 static void find_leak(struct finder *finder)
 {
 	struct verdict verdict;
 	begin(finder, &verdict);
-	if (!judge_leak(&finder->at) || is_told(finder))
+	if ((!judge_leak(&finder->at) && !judge_let_go(finder, &verdict)) || is_told(finder))
 		return;
 	if (finder->device->ooms)
 		verdict.evidence.periods_left = UINT64_MAX;
@@ -137,7 +184,7 @@ static void find_in_device(struct finder *finder)
 
 size_t model_findings(const struct model *m, struct verdict *found, size_t capacity)
 {
-	struct finder finder = {.at = {.m = m, .arena = arena_create()}, .found = found, .capacity = capacity};
+	struct finder finder = {.at = {.m = m, .end = UINT64_MAX, .arena = arena_create()}, .found = found, .capacity = capacity};
 	struct work work;
 	for (unsigned slot = 0; finder.at.arena && slot < SLOT_COUNT; slot++) {
 		const struct device *d = m->devices[slot];

@@ -12,6 +12,7 @@ struct situation { /* the moment that is judged */
 	const struct segment_map *map;	/* NULL: there is none */
 	const struct trend *trend;	/* likewise */
 	const struct work *work;
+	uint64_t end; /* sequence; UINT64_MAX: that of the program */
 	const struct suspect *before; /* the OOM before it on this device, NULL: none, or not of the same step */
 	struct arena *arena;
 	struct verdict *verdict; /* its evidence is complete before a cause is looked for */
@@ -24,6 +25,8 @@ void verdict_doubt(const struct model *, struct verdict *); /* at last: what is 
 /* verdict_evidence.c */
 void evidence_of_oom(struct situation *);
 void evidence_of_end(struct situation *, const struct device *);
+/* After that: of the moment when the device obtained its last block. */
+void evidence_before_let_go(struct situation *, const struct device *);
 struct stack_marks marks_at(const struct situation *, uint32_t stack);
 /* A frame of the stack whose function has one of the words in its name; words end with NULL. */
 bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);

@@ -162,8 +162,7 @@ static bool recurs(const struct families *all, const struct family *family)
 static bool is_collected(const struct situation *at, const struct family *family)
 {
 	const struct device *d = find_device(at->m, at->verdict->device);
-	uint64_t before = at->oom ? at->oom->sequence : UINT64_MAX;
-	return d && bursts_were_anywhere(d, marks_at(at, family->stack).site, before);
+	return d && bursts_were_anywhere(d, marks_at(at, family->stack).site, at->end);
 }
 
 /* Parameters that are made while training goes on belong to models that are made again, and so does the state of

@@ -191,6 +191,7 @@ static void add_growth(struct json *json, const struct verdict_evidence *evidenc
 	json_known(json, "bytes_a_step", evidence->growth_is_by_step, evidence->growth_each_bytes);
 	json_known(json, "steps_left", evidence->growth_is_by_step && evidence->periods_left != UINT64_MAX,
 		   evidence->periods_left);
+	json_bool(json, "was_let_go", evidence->was_let_go);
 	json_close(json, '}');
 }
 

@@ -153,14 +153,15 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 	if (evidence->growth_is_by_step && each) {
 		add_number(out, "+", each);
 		add_count(out, " a step for ", evidence->growth_periods, " step, none", " steps, none");
-		text_add(out, " freed. ");
+		text_add(out, evidence->was_let_go ? " freed until the program's end. " : " freed. ");
 	} else {
 		add_number(out, "+", evidence->growth_bytes);
-		text_add(out, ", steadily, and none of it was freed. ");
+		text_add(out, ", steadily, and none of it was freed");
+		text_add(out, evidence->was_let_go ? " until the program's end. " : ". ");
 	}
 	add_count(out, "", evidence->count, " block", " blocks");
 	add_number(out, " (", evidence->bytes);
-	text_add(out, ") are held by ");
+	text_add(out, evidence->was_let_go ? ") were held by " : ") are held by ");
 	text_add(out, holders[verdict->kind] ? holders[verdict->kind] : "the program");
 	text_add(out, ", most from ");
 	add_stack(out, words, evidence->stack);
