@@ -194,13 +194,43 @@ static struct calls count_calls(const struct candidate *candidate)
 	return (struct calls){.count = is_sure || least >= 2 ? best->calls : 0, .is_sure = is_sure};
 }
 
+struct kept { /* of a stack's activations */
+	uint64_t bytes, all_bytes;
+};
+
+static bool is_kept(const struct model_share *share)
+{
+	return share->detail == MODEL_DETAIL_HELD || share->detail == MODEL_DETAIL_RETAINED_GRAPH;
+}
+
+static struct kept *kept_by_stack(struct arena *arena, const struct defs *defs, const struct model_share *shares,
+				  size_t count)
+{
+	struct kept *kept = arena_alloc(arena, (defs_stack_count(defs) + 1) * sizeof *kept);
+	for (size_t i = 0; kept && i < count; i++) {
+		if (shares[i].category != MODEL_ACTIVATIONS)
+			continue;
+		kept[shares[i].stack].all_bytes += shares[i].bytes;
+		kept[shares[i].stack].bytes += is_kept(&shares[i]) ? shares[i].bytes : 0;
+	}
+	return kept;
+}
+
+/* What is kept from one pass to the next says how often that was, not how many modules there are. */
+static bool counts(const struct kept *kept, const struct model_share *share)
+{
+	const struct kept *of = &kept[share->stack];
+	return share->category == MODEL_ACTIVATIONS && share->count && of->bytes * 2 <= of->all_bytes;
+}
+
 void lever_block_find(struct lever_facts *facts, struct arena *arena, const struct defs *defs,
 		      const struct model_share *shares, size_t count)
 {
 	struct search search = {.candidates = arena_alloc(arena, CANDIDATES_MAX * sizeof *search.candidates)};
+	const struct kept *kept = kept_by_stack(arena, defs, shares, count);
 	bool is_sure = false;
-	for (size_t i = 0; search.candidates && i < count; i++)
-		if (shares[i].category == MODEL_ACTIVATIONS && shares[i].count)
+	for (size_t i = 0; search.candidates && kept && i < count; i++)
+		if (counts(kept, &shares[i]))
 			take_share(&search, defs, &shares[i]);
 	for (size_t i = 0; i < search.count; i++) {
 		const struct candidate *candidate = &search.candidates[i];

@@ -150,3 +150,13 @@ def test_the_cure_of_a_leak_saves_what_is_told(tmp_path):
     assert not [other for other in others if other["saves_bytes"]]
     assert action["up_to"] and saved <= action["saves_bytes"] <= saved * 1.05, (saved, action)
     assert found["because"]["growth"]["bytes_a_step"] == 5 * (4 << 20) + 512
+
+
+def test_what_a_list_keeps_is_told_as_let_go_and_counts_no_modules(tmp_path):
+    """40 steps, each with one pass more than it takes back, of one Mlp."""
+    run = oom_programs.run("graph_let_go", tmp_path, "2.15")
+    report = run.report
+    (found,) = report["findings"]
+    assert found["because"]["growth"]["was_let_go"] and "until the program's end" in found["text"]
+    assert report["devices"][0]["allocated"]["current_bytes"] == 0
+    assert not [lever for lever in report["devices"][0]["levers"] if "Mlps" in lever["text"]]
