@@ -104,11 +104,14 @@ static void open_and_close(const char *path)
 	void *library = dlopen(path, RTLD_NOW);
 	void (*run)(void (*)(void *), void *) =
 		library ? (void (*)(void (*)(void *), void *))dlsym(library, "plugin_run") : NULL;
-	if (!run) {
+	void (*at_end)(void (*)(void *)) =
+		library ? (void (*)(void (*)(void *)))dlsym(library, "plugin_at_end") : NULL;
+	if (!run || !at_end) {
 		fprintf(stderr, "native_stacks: %s\n", dlerror());
 		exit(1);
 	}
 	run(allocate_as_callback, NULL);
+	at_end(allocate_as_callback);
 	dlclose(library);
 }
 
