@@ -157,9 +157,7 @@ static int add_all(struct text *out, struct loaded *loaded, const struct choice 
 
 static int write_file(const char *path, const struct text *out)
 {
-	struct new_file file;
-	int fd = text_failed(out) ? -ENOMEM : new_file_open(&file, path);
-	int error = fd < 0 ? fd : new_file_close(&file, fd, output_write_bytes(fd, out->data, out->used_bytes));
+	int error = new_file_write(path, out);
 	if (error)
 		tell("cannot write %s: %s", path, strerror(-error));
 	return error ? STATUS_UNREADABLE : STATUS_YES;

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/output.h"
+
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
 #define SIGNAL_COUNT (sizeof signals / sizeof *signals)
 
@@ -146,4 +148,11 @@ int new_file_close(struct new_file *file, int fd, int error)
 		return new_file_finish(file);
 	new_file_drop(file);
 	return error;
+}
+
+int new_file_write(const char *name, const struct text *text)
+{
+	struct new_file file;
+	int fd = text_failed(text) ? -ENOMEM : new_file_open(&file, name);
+	return fd < 0 ? fd : new_file_close(&file, fd, output_write_bytes(fd, text->data, text->used_bytes));
 }

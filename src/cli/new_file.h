@@ -3,6 +3,8 @@
 #ifndef MT_CLI_NEW_FILE_H
 #define MT_CLI_NEW_FILE_H
 
+#include "base/text.h"
+
 struct new_file {
 	const char *name; /* what it is to be called; the caller's */
 	char part[4608];  /* what it is called until then: nothing has that name yet; empty: written in place */
@@ -24,5 +26,8 @@ int new_file_open(struct new_file *, const char *name);
 
 /* Closes it. `error`: what came of the writing, 0 or -errno, and then there is no new file. 0, or -errno. */
 int new_file_close(struct new_file *, int fd, int error);
+
+/* All three at once: the text is what an option's FILE is to hold. 0, or -errno: -ENOMEM if the text had failed. */
+int new_file_write(const char *name, const struct text *);
 
 #endif

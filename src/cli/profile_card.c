@@ -65,12 +65,9 @@ static int measure(const char *python, char *text, size_t bytes)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_SIGNAL + WTERMSIG(status);
 }
 
-static bool write_file(const char *path, struct text *out)
+static bool write_file(const char *path, const struct text *out)
 {
-	const char *text = text_string(out);
-	struct new_file file;
-	int fd = new_file_open(&file, path);
-	int error = fd < 0 ? fd : new_file_close(&file, fd, output_write_bytes(fd, text, strlen(text)));
+	int error = new_file_write(path, out);
 	if (error)
 		tell("%s: %s", path, strerror(-error));
 	return !error;

@@ -156,7 +156,12 @@ void simulate_add_promise(struct text *out, const struct simulation *simulation,
 	text_add_size(out, card->context_spread_bytes);
 	text_add(out, " (");
 	text_add_escaped(out, *card->context_source ? card->context_source : "estimated");
-	text_add(out, sim_card_eager_bytes() ? "; 362 MiB of it for CUDA_MODULE_LOADING=EAGER: pytorch#86509);\n" : ");\n");
+	if (sim_card_eager_bytes()) {
+		text_add(out, "; ");
+		text_add_size(out, sim_card_eager_bytes());
+		text_add(out, " of it for CUDA_MODULE_LOADING=EAGER: pytorch#86509");
+	}
+	text_add(out, ");\n");
 	text_add(out, has_profile(card) ?
 		      "               what libraries take and workspaces of cuDNN, as that card's profile has\n"
 		      "               them; how much of the card's memory the driver leaves\n" :

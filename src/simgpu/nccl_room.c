@@ -1,11 +1,11 @@
 /*
  * Where the ranks of a communicator meet: a file of /dev/shm that their processes map, named after
  * the communicator's unique id. Owns the layout of that file, the lanes of messages in it, and how
- * one learns that a rank is gone: each holds a lock on a byte of the file, which ends with its
- * process.
+ * one learns that a rank is gone: it locks a byte of the file, and the lock ends with its process.
  *
- * The file is of mode 0600 and taken only if it is this user's. It is unlinked once all ranks are
- * in it (nccl_sweep.c has those of whom a kill kept from that). Pages of it exist where something was said. Must never wait but in nccl_room_wait().
+ * The file is of mode 0600, taken only if it is this user's, and unlinked once all ranks are in it
+ * (after a kill: nccl_sweep.c). Its pages exist where something was said. Must never wait but in
+ * nccl_room_wait().
  */
 #define _GNU_SOURCE
 #include <errno.h>
