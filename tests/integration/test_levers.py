@@ -69,16 +69,17 @@ def chosen():
 @functools.cache
 def peak_and_report(model, words):
     """PyTorch's own peak, and memtrace's report of the device."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="levers."))
-    trace = folder / "run.mtrace"
-    status, output = warm_torch.server("2.15", True).run(
-        PROGRAMS / f"{model}.py",
-        folder,
-        {"LEVERS": words, "MEMTRACE_OUTPUT": str(trace), "MEMTRACE_SUMMARY": "file"},
-    )
-    peak = re.search(r"^PEAK (\d+)$", output, re.M)
-    assert status == 0 and peak, output[-2000:]
-    (device,) = support.report(trace)["devices"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        trace = folder / "run.mtrace"
+        status, output = warm_torch.server("2.15", True).run(
+            PROGRAMS / f"{model}.py",
+            folder,
+            {"LEVERS": words, "MEMTRACE_OUTPUT": str(trace), "MEMTRACE_SUMMARY": "file"},
+        )
+        peak = re.search(r"^PEAK (\d+)$", output, re.M)
+        assert status == 0 and peak, output[-2000:]
+        (device,) = support.report(trace)["devices"]
     return int(peak.group(1)), device
 
 
@@ -106,18 +107,19 @@ def test_the_advised_saving_is_what_the_change_saves(lever, model):
 @functools.cache
 def sharded(words):
     """The same of the first of two ranks."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="levers."))
-    env = support.environment(
-        preload=True,
-        LEVERS=words,
-        SIMGPU_DEVICES="2",
-        MEMTRACE_OUTPUT=str(folder / "run.%r"),
-        MEMTRACE_SUMMARY="file",
-    )
-    result = support.run([support.PYTHON, PROGRAMS / "sharded.py"], env, cwd=folder)
-    peak = re.search(r"^PEAK (\d+)$", result.stdout, re.M)
-    assert peak, result.stdout + result.stderr[-2000:]
-    device = next(d for d in support.report(folder / "run.0.mtrace")["devices"] if d["device"] == 0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        env = support.environment(
+            preload=True,
+            LEVERS=words,
+            SIMGPU_DEVICES="2",
+            MEMTRACE_OUTPUT=str(folder / "run.%r"),
+            MEMTRACE_SUMMARY="file",
+        )
+        result = support.run([support.PYTHON, PROGRAMS / "sharded.py"], env, cwd=folder)
+        peak = re.search(r"^PEAK (\d+)$", result.stdout, re.M)
+        assert peak, result.stdout + result.stderr[-2000:]
+        device = next(d for d in support.report(folder / "run.0.mtrace")["devices"] if d["device"] == 0)
     return int(peak.group(1)), device
 
 
