@@ -109,7 +109,12 @@ def run_integration(build, arguments):
         command += ["--basetemp", build / "pytest"]
         status = subprocess.run(
             [*command, *arguments],
-            env={**os.environ, "MEMTRACE_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                **os.environ,
+                "MEMTRACE_BUILD": str(build),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "TMPDIR": folder,  # what programs under test leave goes with it
+            },
             cwd=ROOT / "tests",
             stdin=subprocess.DEVNULL,
         ).returncode
