@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -50,10 +51,19 @@ static void redirect(const char *folder)
 	dup2(log, STDERR_FILENO);
 }
 
+/* Nobody is left to end a run when `memtrace fit` itself is killed. */
+static void end_with(pid_t fit)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != fit)
+		_exit(STATUS_NOT_EXECUTABLE);
+}
+
 /* Runs between fork and exec: no return. Steps are told from stacks, and the
  * lines that read values back. */
-static void become(const struct fit_order *order, const char *folder, const struct machine *machine)
+static void become(const struct fit_order *order, const char *folder, const struct machine *machine, pid_t fit)
 {
+	end_with(fit);
 	setpgid(0, 0);
 	output_restore_signals();
 	redirect(folder);
@@ -88,9 +98,10 @@ int fit_run_start(struct fit_running *run, const struct fit_order *order, const 
 	if (mkdir(run->folder, 0700))
 		return -errno;
 	open_machine(&run->machine, parent, number);
+	pid_t fit = getpid();
 	run->pid = fork();
 	if (!run->pid)
-		become(order, run->folder, &run->machine);
+		become(order, run->folder, &run->machine, fit);
 	int error = run->pid < 0 ? errno : 0;
 	if (error) {
 		machine_close(&run->machine);

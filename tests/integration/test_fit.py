@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -181,7 +182,8 @@ def test_a_run_that_aborts_after_its_end_counts_and_one_that_raised_before_does_
     assert re.search("signal 6 ended it\n.*ValueError: not well", result.stderr, re.S)
 
 
-def test_an_interrupt_leaves_no_run_behind(tmp_path):
+def fit_that_waits(tmp_path):
+    """A `memtrace fit` whose program never ends, and that program's process."""
     program = f"echo $$ >{tmp_path}/pid; exec sleep 1000 # {{B}}"
     tool = subprocess.Popen(
         [TOOL, "fit", "--card", "t4", "--vary", "B=1:4", "--", "/bin/sh", "-c", program],
@@ -189,10 +191,26 @@ def test_an_interrupt_leaves_no_run_behind(tmp_path):
     pid = tmp_path / "pid"
     while not (pid.exists() and pid.read_text().strip()):
         time.sleep(0.01)
+    return tool, os.pidfd_open(int(pid.read_text()))
+
+
+def has_ended(process):
+    return bool(select.select([process], [], [], 60)[0])
+
+
+def test_an_interrupt_leaves_no_run_behind(tmp_path):
+    tool, program = fit_that_waits(tmp_path)
     tool.send_signal(signal.SIGINT)
     assert tool.wait(timeout=60) != 0
-    assert not os.path.exists(f"/proc/{pid.read_text().strip()}")
+    assert has_ended(program)
     assert not list(tmp_path.glob("memtrace-fit.*"))
+
+
+def test_a_run_ends_with_the_fit_that_was_killed(tmp_path):
+    tool, program = fit_that_waits(tmp_path)
+    tool.kill()
+    tool.wait(timeout=60)
+    assert has_ended(program)
 
 
 # ---- PyTorch ------------------------------------------------------------------------------------
