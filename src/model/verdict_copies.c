@@ -1,15 +1,18 @@
 /* A second copy of the weights: blocks that are no gradients or states, and match the parameters size by size.
- * Owns what counts as a copy: made by torch.load, deepcopy, clone or a state dict. */
+ * Owns what counts as a copy: made by torch.load, deepcopy, clone or a state dict; or, before anything has trained, by
+ * a line that no module runs, as where weights are merged into new ones. */
 #include <string.h>
 
 #include "model/verdict_private.h"
 
 #define COPY_SIZES 4096
 #define SIGNIFICANT 4096
+#define STATES_ADAM 2
 
 struct size_count {
 	uint64_t bytes;
 	int32_t parameters;
+	int32_t loaded, loaded_weights; /* by torch.load: what may be a state, and what of it is none */
 };
 
 struct sizes_table {
@@ -36,6 +39,16 @@ static bool is_made_as_copy(const struct situation *at, const struct segment_blo
 	       stack_has_word(at, block->stack, words);
 }
 
+/* Computed from the weights, by the line of the program that asks for more. */
+static bool is_made_beside(const struct situation *at, const struct segment_block *block)
+{
+	struct stack_marks marks = marks_at(at, block->stack);
+	uint32_t line = at->oom && !at->work->has_trained ? marks_at(at, at->oom->stack).places[0].line : 0;
+	enum model_category category = model_label_category(at->m, block->label);
+	return (category == MODEL_OTHER || category == MODEL_INPUT) && line && marks.places[0].line == line &&
+	       !(marks.flags & MARK_FLAG(MARK_FORWARD));
+}
+
 static bool may_be_weight(const struct situation *at, const struct segment_block *block)
 {
 	enum model_category category = model_label_category(at->m, block->label);
@@ -56,14 +69,24 @@ bool copy_is_read(const struct situation *at, uint32_t stack)
 
 enum loaded { LOADED_WEIGHTS, LOADED_DOUBTFUL, LOADED_STATE };
 
-/* Of a checkpoint, an optimizer's state looks like weights. One set that came before the model is these; several
- * are the state too. */
-static enum loaded what_is_loaded(const struct situation *at, const struct sizes_table *table,
-				  const struct segment_block *block, const struct size_count *row)
+static bool may_be_state(const struct situation *at, const struct segment_block *block)
 {
 	const struct size_entry *size = size_find(at->m, asked_bytes(block));
-	if (block->label != LABEL_LOADED || !size || size->states)
+	return block->label == LABEL_LOADED && size && !size->states;
+}
+
+/* Of a checkpoint, an optimizer's state looks like weights. One set that came before the model is these; of three and
+ * more, all but Adam's two; of two, none may be. */
+static enum loaded what_is_loaded(const struct situation *at, const struct sizes_table *table,
+				  const struct segment_block *block, struct size_count *row)
+{
+	const struct size_entry *size = size_find(at->m, asked_bytes(block));
+	if (!may_be_state(at, block))
 		return LOADED_WEIGHTS;
+	if (row->loaded_weights > 0) {
+		row->loaded_weights--;
+		return LOADED_WEIGHTS;
+	}
 	if (size->loaded > row->parameters)
 		return LOADED_STATE;
 	return block->born > table->first_born ? LOADED_DOUBTFUL : LOADED_WEIGHTS;
@@ -87,8 +110,23 @@ static void count_originals(const struct situation *at, struct sizes_table *tabl
 	}
 }
 
+static void count_loaded(const struct situation *at, struct sizes_table *table)
+{
+	for (size_t i = 0; i < at->map->block_count; i++) {
+		struct size_count *row = size_row(table, asked_bytes(&at->map->blocks[i]));
+		if (row && row->parameters && may_be_state(at, &at->map->blocks[i]))
+			row->loaded++;
+	}
+	for (unsigned i = 0; i < COPY_SIZES; i++) {
+		struct size_count *row = &table->rows[i];
+		int32_t states = STATES_ADAM * row->parameters;
+		row->loaded_weights = row->loaded >= states + row->parameters ? row->loaded - states : 0;
+	}
+}
+
 struct copies { /* of parameters */
 	uint64_t bytes, count;
+	uint64_t beside_bytes; /* of these, what the program computed */
 	uint32_t stack; /* of the largest */
 	bool is_doubtful; /* may be an optimizer's state */
 };
@@ -102,9 +140,12 @@ static struct copies count_copies(const struct situation *at)
 		return copies;
 	table->first_born = UINT64_MAX;
 	count_originals(at, table);
+	count_loaded(at, table);
 	for (size_t i = 0; i < at->map->block_count; i++) {
 		const struct segment_block *block = &at->map->blocks[i];
-		if (!may_be_weight(at, block) || !is_made_as_copy(at, block))
+		bool is_copy = may_be_weight(at, block) && is_made_as_copy(at, block);
+		bool is_beside = !is_copy && is_made_beside(at, block) && block->bytes >= SIGNIFICANT;
+		if (!is_copy && !is_beside)
 			continue;
 		struct size_count *row = size_row(table, asked_bytes(block));
 		if (!row || row->parameters <= 0) {
@@ -114,7 +155,8 @@ static struct copies count_copies(const struct situation *at)
 		enum loaded loaded = what_is_loaded(at, table, block, row);
 		if (loaded == LOADED_STATE)
 			continue;
-		copies.is_doubtful |= loaded == LOADED_DOUBTFUL;
+		copies.is_doubtful |= loaded == LOADED_DOUBTFUL || is_beside;
+		copies.beside_bytes += is_beside ? block->bytes : 0;
 		copies.bytes += block->bytes;
 		copies.count++;
 		if (block->bytes > largest) {
@@ -126,6 +168,13 @@ static struct copies count_copies(const struct situation *at)
 	if (copies.bytes <= other_bytes)
 		copies.bytes = 0;
 	return copies;
+}
+
+static enum verdict_advice advice_of(const struct situation *at, const struct copies *copies)
+{
+	if (copies->beside_bytes * 2 > copies->bytes)
+		return ADVICE_IN_PLACE;
+	return copy_is_read(at, copies->stack) ? ADVICE_DROP_LOADED : ADVICE_DROP_COPY;
 }
 
 bool judge_duplicate(struct situation *at)
@@ -144,7 +193,7 @@ bool judge_duplicate(struct situation *at)
 	evidence->count = copies.count;
 	evidence->bytes = bytes;
 	evidence->stack = copies.stack;
-	verdict_add_action(verdict, ADVICE_DROP_COPY, true, bytes);
+	verdict_add_action(verdict, advice_of(at, &copies), true, bytes);
 	verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	return true;
 }

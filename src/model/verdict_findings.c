@@ -61,25 +61,34 @@ static void keep_steps(const struct trend *now, const struct trend_growth *growt
 	then->events.windows[0].begin = now->steps.windows[growth->first + growth->windows / 2].begin;
 }
 
-/* What a function of the program held until it returned, and the program with it. When memory has run out, and nothing
- * was obtained since, that has been told. */
-static bool judge_let_go(struct finder *finder, struct verdict *verdict)
+/* The moment at which the device obtained its last block: what a function of the program held until it returned, and
+ * the program with it, was live. When memory has run out, and nothing was obtained since, that has been told. */
+static bool begin_before_let_go(struct finder *finder, struct verdict *verdict, struct segment_map *map,
+				struct situation *at)
 {
 	const struct device *d = finder->device;
-	struct segment_map map = {0};
-	struct trend then;
-	if (!finder->at.map || !finder->at.trend || !d->let_go.count || d->is_unwinding)
+	if (!finder->at.map || !d->let_go.count || d->is_unwinding || !join_let_go(finder, map))
 		return false;
-	struct trend_growth growth = trend_growth_of(&finder->at.trend->steps);
-	if (!growth.is_growing || trend_fell_before(&growth) || !join_let_go(finder, &map))
-		return false;
-	keep_steps(finder->at.trend, &growth, &then);
-	struct situation at = finder->at;
 	begin(finder, verdict);
 	evidence_before_let_go(&finder->at, d);
-	at.map = &map;
+	*at = finder->at;
+	at->map = map;
+	at->end = d->let_go.since;
+	return true;
+}
+
+static bool judge_let_go(struct finder *finder, struct verdict *verdict)
+{
+	struct segment_map map = {0};
+	struct trend then;
+	struct situation at;
+	if (!finder->at.trend)
+		return false;
+	struct trend_growth growth = trend_growth_of(&finder->at.trend->steps);
+	if (!growth.is_growing || trend_fell_before(&growth) || !begin_before_let_go(finder, verdict, &map, &at))
+		return false;
+	keep_steps(finder->at.trend, &growth, &then);
 	at.trend = &then;
-	at.end = d->let_go.since;
 	return judge_leak(&at);
 }
 
@@ -95,14 +104,25 @@ static void find_leak(struct finder *finder)
 	keep(finder, &verdict);
 }
 
+static bool judge_copy(struct situation *at)
+{
+	return judge_duplicate(at) && at->verdict->is_certain && copy_is_read(at, at->verdict->evidence.stack);
+}
+
+static bool judge_copy_let_go(struct finder *finder, struct verdict *verdict)
+{
+	struct segment_map map = {0};
+	struct situation at;
+	return begin_before_let_go(finder, verdict, &map, &at) && judge_copy(&at);
+}
+
 /* A checkpoint that stays after the model has taken it is worth a word when it is as large as the model. What the program
  * copies itself (averages, targets, the best so far) it wants. */
 static void find_duplicate(struct finder *finder)
 {
 	struct verdict verdict;
 	begin(finder, &verdict);
-	if (finder->at.work->has_trained && judge_duplicate(&finder->at) && verdict.is_certain &&
-	    copy_is_read(&finder->at, verdict.evidence.stack))
+	if (finder->at.work->has_trained && (judge_copy(&finder->at) || judge_copy_let_go(finder, &verdict)))
 		keep(finder, &verdict);
 }
 

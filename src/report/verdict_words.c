@@ -177,11 +177,14 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 static void say_duplicate(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	add_number(out, "There is a second copy of the weights: ", evidence->bytes);
+	uint64_t parameters = evidence->categories.bytes[MODEL_PARAMETERS];
+	text_add(out, evidence->was_let_go ? "Until the program's end there was a second copy of " : "There is a second copy of ");
+	text_add(out, evidence->bytes * 4 < parameters * 3 ? "a part of the weights: " : "the weights: ");
+	add_number(out, "", evidence->bytes);
 	add_count(out, " in ", evidence->count, " block", " blocks");
 	text_add(out, " that match parameters size by size, from ");
 	add_stack(out, words, evidence->stack);
-	add_number(out, ". The parameters are ", evidence->categories.bytes[MODEL_PARAMETERS]);
+	add_number(out, ". The parameters are ", parameters);
 	text_add(out, ".");
 }
 

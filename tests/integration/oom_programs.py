@@ -1,5 +1,6 @@
 """Runs the programs of tests/cases/oom and reads what they expect (scene.py there says how)."""
 
+import ast
 import json
 import re
 from dataclasses import dataclass
@@ -75,16 +76,29 @@ def environment(name, repaired):
     return wanted
 
 
-def run(name, folder, torch, repaired=False, conf=""):
+def write_in_main(name, folder):
+    """The program with all that follows its imports in a main(), whose variables are gone when it returns."""
+    for shared in ("scene.py", "../common.py"):
+        (folder / shared).symlink_to((PROGRAMS / shared).resolve())
+    tree = ast.parse((PROGRAMS / f"{name}.py").read_text())
+    imports = [i for i, one in enumerate(tree.body) if isinstance(one, (ast.Import, ast.ImportFrom))]
+    main, call = ast.parse("def main():\n    pass\nmain()").body
+    main.body = tree.body[imports[-1] + 1 :]
+    tree.body = [*tree.body[: imports[-1] + 1], main, call]
+    path = folder / f"{name}.py"
+    path.write_text(ast.unparse(tree))
+    return path
+
+
+def run(name, folder, torch, repaired=False, conf="", in_main=False):
     """Under PyTorch's allocator settings `conf`. Python 3.11 sometimes aborts at exit, which is repeated."""
     for attempt in range(ATTEMPTS):
         place = folder / f"attempt{attempt}"
         place.mkdir(parents=True)
         wanted = environment(name, repaired) | support.allocator(conf)
         wanted["MEMTRACE_OUTPUT"] = str(place / "run")
-        status, output = warm_torch.server(torch, True).run(
-            PROGRAMS / f"{name}.py", place, wanted
-        )
+        program = write_in_main(name, place) if in_main else PROGRAMS / f"{name}.py"
+        status, output = warm_torch.server(torch, True).run(program, place, wanted)
         if not support.is_exit_abort(status, output):
             break
     told = re.search(r"^COUNTERS (.*)$", output, re.MULTILINE)

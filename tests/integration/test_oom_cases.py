@@ -12,6 +12,10 @@ import support
 
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 
+# Of those that have no finding, the ones that are tried in a main() when not all are asked for: data that is dropped,
+# batches that pile up, and weights that were loaded.
+IN_MAIN = ("healthy_accumulate", "healthy_epochs", "healthy_resume")
+
 # Those that PyTorch 2.8 runs too when not all are asked for: one of most causes.
 OLD_TOO = ("big_batch", "fragmentation_pinned", "graph_state", "limit_fraction", "list_hook", "others_card")
 
@@ -86,6 +90,24 @@ def test_the_cause_is_told(name, torch, tmp_path):
         check_oom(run, name, expected)
     elif expected.where == "finding":
         check_finding(run, expected)
+    else:
+        check_nothing(run)
+
+
+def chosen_in_main():
+    all_too = os.environ.get("MEMTRACE_FULL") == "1"
+    healthy = [case for case in chosen("nothing") if all_too or case[0] in IN_MAIN]
+    return chosen("finding") + healthy
+
+
+@pytest.mark.parametrize("name,torch", chosen_in_main())
+def test_a_program_in_main_has_the_same_findings(name, torch, tmp_path):
+    """What a function holds is let go when it returns, before the program ends."""
+    expected = oom_programs.expectation(name)
+    run = oom_programs.run(name, tmp_path, torch, in_main=True)
+    if expected.where == "finding":
+        check_finding(run, expected)
+        assert len(run.findings()) == 1, run.findings()
     else:
         check_nothing(run)
 

@@ -1,6 +1,6 @@
 # env: SIMGPU_MEMORY=1080MiB
 # expect: oom duplicate
-# advice: del it
+# advice: del checkpoint
 """The checkpoint that the model was loaded from stays on the GPU while it is trained."""
 
 from scene import GPU, REPAIRED, Mlp, batch, checkpoint, step, torch

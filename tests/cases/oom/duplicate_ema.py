@@ -1,6 +1,6 @@
 # env: SIMGPU_MEMORY=1900MiB
 # expect: oom duplicate
-# advice: averages on the CPU
+# advice: on the CPU (averages
 """Three averaged copies of the weights, made by deepcopy, lie on the GPU beside the model."""
 
 import copy

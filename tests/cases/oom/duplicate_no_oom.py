@@ -1,6 +1,6 @@
 # env: SIMGPU_MEMORY=8GiB
 # expect: finding duplicate
-# advice: del it
+# advice: del checkpoint
 """Training works, with a second copy of the weights that nothing uses since the start."""
 
 from scene import GPU, REPAIRED, Mlp, batch, checkpoint, step, torch

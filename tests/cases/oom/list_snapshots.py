@@ -1,6 +1,6 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom leak list or duplicate
-# advice: move what is kept to the CPU or del it
+# advice: move what is kept to the CPU or del the copy
 """An ensemble of snapshots: a deep copy of the model at the end of each epoch."""
 import copy
 
