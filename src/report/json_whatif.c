@@ -42,6 +42,8 @@ static void add_outcome(struct json *json, const struct whatif_view *view, const
 	static const char *const names[] = {
 		[WHATIF_FITS] = "fits",
 		[WHATIF_MAY_FIT] = "may_fit",
+		[WHATIF_GETS_PAST] = "gets_past_oom",
+		[WHATIF_MAY_GET_PAST] = "may_get_past_oom",
 		[WHATIF_MAY_RUN_OUT] = "may_run_out",
 		[WHATIF_RUNS_OUT] = "runs_out",
 	};

@@ -89,8 +89,8 @@ static void add_doubts(struct text *out, const struct whatif *whatif)
 	if (doubts->is_partial)
 		text_add(out, "The trace is not whole: what is missing is not replayed.\n");
 	if (whatif->sequence->counts.ooms)
-		text_add(out, "The run ended in an OOM, or caught one: what it would have done with "
-			      "more memory is not known.\n");
+		text_add(out, "The run ended in an OOM, or caught one: what gets past that may run out later, as what "
+			      "comes then is not known.\n");
 }
 
 /* ---------- the table ---------- */
@@ -117,9 +117,12 @@ static bool is_doubtful(const struct whatif_view *view, const struct whatif_sett
 
 enum whatif_outcome whatif_outcome_of(const struct whatif_view *view, const struct whatif_setting *setting)
 {
-	if (is_doubtful(view, setting))
-		return setting->result.ooms ? WHATIF_MAY_RUN_OUT : WHATIF_MAY_FIT;
-	return setting->result.ooms ? WHATIF_RUNS_OUT : WHATIF_FITS;
+	bool doubtful = is_doubtful(view, setting);
+	if (setting->result.ooms)
+		return doubtful ? WHATIF_MAY_RUN_OUT : WHATIF_RUNS_OUT;
+	if (view->whatif->sequence->counts.ooms)
+		return doubtful ? WHATIF_MAY_GET_PAST : WHATIF_GETS_PAST;
+	return doubtful ? WHATIF_MAY_FIT : WHATIF_FITS;
 }
 
 static void add_outcome(struct text *out, const struct whatif_view *view,
@@ -128,6 +131,8 @@ static void add_outcome(struct text *out, const struct whatif_view *view,
 	static const char *const words[] = {
 		[WHATIF_FITS] = "  fits          ",
 		[WHATIF_MAY_FIT] = "  may fit       ",
+		[WHATIF_GETS_PAST] = "  gets past OOM ",
+		[WHATIF_MAY_GET_PAST] = "  may pass OOM  ",
 		[WHATIF_MAY_RUN_OUT] = "  may run out   ",
 	};
 	enum whatif_outcome outcome = whatif_outcome_of(view, setting);
@@ -165,8 +170,9 @@ static const char *origin_of_steps(const struct sequence_counts *counts)
 
 static void add_notes(struct text *out, const struct whatif *whatif)
 {
-	text_add(out, "\nneeds: about the least device memory in which the run gets through, if need be by "
-		      "retries (PyTorch\nempties its cache and asks again); beside the CUDA context");
+	text_add(out, "\nneeds: about the least device memory in which the run gets ");
+	text_add(out, whatif->sequence->counts.ooms ? "past its OOM" : "through");
+	text_add(out, ", if need be by retries (PyTorch\nempties its cache and asks again); beside the CUDA context");
 	if (whatif->other_bytes) {
 		text_add(out, " and other processes (");
 		text_add_size(out, whatif->other_bytes);

@@ -13,7 +13,14 @@ struct whatif_view {
 	uint64_t memory_bytes; /* what the run was put into; 0: no limit */
 };
 
-enum whatif_outcome { WHATIF_FITS, WHATIF_MAY_FIT, WHATIF_MAY_RUN_OUT, WHATIF_RUNS_OUT };
+enum whatif_outcome { /* to get past is all that can be said of a run that ran out itself */
+	WHATIF_FITS,
+	WHATIF_MAY_FIT,
+	WHATIF_GETS_PAST,
+	WHATIF_MAY_GET_PAST,
+	WHATIF_MAY_RUN_OUT,
+	WHATIF_RUNS_OUT
+};
 /* In `memory_bytes`, which is not 0. "May" is within the error of private pools. */
 enum whatif_outcome whatif_outcome_of(const struct whatif_view *, const struct whatif_setting *);
 

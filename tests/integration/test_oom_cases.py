@@ -147,6 +147,18 @@ def test_the_settings_that_are_named_cure(name, torch, tmp_path):
         assert bool(run.report["ooms"]) == is_private, conf
 
 
+def test_of_a_run_that_ran_out_whatif_says_no_more_than_that_it_gets_past_that(tmp_path):
+    trace = oom_programs.run("fragmentation_pinned", tmp_path, "2.15").trace
+    memory = ("--memory", oom_programs.environment("fragmentation_pinned", False)["SIMGPU_MEMORY"])
+    rows = json.loads(support.memtrace("whatif", "--json", *memory, trace))["settings"]
+    assert {(row["outcome"], row["oom_step"] is None) for row in rows} == {
+        ("gets_past_oom", True),
+        ("runs_out", False),
+    }
+    told = support.memtrace("whatif", *memory, trace)
+    assert "gets past OOM" in told and not re.search(r"\bfits\b", told)
+
+
 @pytest.mark.parametrize("name,torch", [c for c in chosen("finding") if c[0] == "near_limit"])
 def test_the_setting_with_the_fewest_retries_has_as_many_as_told(name, torch, tmp_path):
     run = oom_programs.run(name, tmp_path / "plain", torch)
