@@ -10,14 +10,17 @@
 
 /* ---------- figures ---------- */
 
-/* The unit to which a figure is rounded: nothing below its error is printed. */
-static uint64_t unit_of(const struct whatif *whatif, uint64_t mib)
+static double error_of_replay(const struct whatif *whatif)
 {
 	double error = whatif_error(whatif);
+	return whatif->doubts.has_private_pools && error < DOUBT_ERROR ? DOUBT_ERROR : error;
+}
+
+/* The unit to which a figure is rounded: its last digit is the one that its error reaches, none is printed below. */
+static uint64_t unit_of(double error, uint64_t mib)
+{
 	uint64_t unit = 1;
-	if (whatif->doubts.has_private_pools && error < DOUBT_ERROR)
-		error = DOUBT_ERROR;
-	while ((double)unit < error * (double)mib)
+	while ((double)(10 * unit) <= error * (double)mib)
 		unit *= 10;
 	return unit;
 }
@@ -33,9 +36,9 @@ static void add_number(struct text *out, uint64_t number, int width)
 	text_add_bytes(out, digits.data, digits.used_bytes);
 }
 
-static void add_mib(struct text *out, const struct whatif *whatif, uint64_t bytes, int width)
+static void add_mib(struct text *out, double error, uint64_t bytes, int width)
 {
-	uint64_t mib = (bytes + MIB / 2) / MIB, unit = unit_of(whatif, mib);
+	uint64_t mib = (bytes + MIB / 2) / MIB, unit = unit_of(error, mib);
 	add_number(out, (mib + unit / 2) / unit * unit, width);
 }
 
@@ -148,9 +151,12 @@ static void add_row(struct text *out, const struct whatif_view *view,
 		    const struct whatif_setting *setting)
 {
 	const struct allocator_counters *counters = &setting->result.counters;
-	add_mib(out, view->whatif, setting->need_bytes, 12);
-	add_mib(out, view->whatif, counters->peak_reserved_bytes, 15);
-	add_mib(out, view->whatif, counters->reserved_bytes, 11);
+	double error = error_of_replay(view->whatif);
+	add_mib(out, error, setting->need_bytes, 12);
+	if (setting->is_recorded)
+		error = whatif_error(view->whatif); /* its own figures are known */
+	add_mib(out, error, counters->peak_reserved_bytes, 15);
+	add_mib(out, error, counters->reserved_bytes, 11);
 	add_number(out, counters->device_allocs, 14);
 	if (view->memory_bytes)
 		add_outcome(out, view, setting);

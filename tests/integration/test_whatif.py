@@ -8,6 +8,7 @@ memtrace, and PyTorch's own counters are the truth.
 import dataclasses
 import functools
 import json
+import re
 import os
 import subprocess
 
@@ -188,7 +189,10 @@ def test_the_run_itself_is_reproduced_and_private_pools_are_told(torch, recorded
         assert told["doubts"]["contradictions"] == 0, workload
         for key, (model, counted) in told["identity"].items():
             assert model == counted, f"{workload} {key}"
-    assert "Private pools" in memtrace("whatif", recorded(torch, "mempool"))
+    text = memtrace("whatif", recorded(torch, "mempool"))
+    assert "Private pools" in text
+    own = re.search(r"^ +\d+ +(\d+).*<- this run$", text, re.M)
+    assert int(own.group(1)) == what_if(recorded(torch, "mempool"))["identity"]["peak_reserved"][1] // MIB  # known, whatever is inferred
     assert "Private pools" not in memtrace("whatif", recorded(torch, "devlog"))
 
 
