@@ -53,7 +53,7 @@ static void print_findings(struct text *out, const struct loaded *loaded)
 		text_add_char(out, '\n');
 	}
 	if (!count)
-		text_add(out, "No problem found.\n");
+		text_printf(out, "%s\n", facts_no_problem(&loaded->facts));
 }
 
 static void print_text(struct text *out, const struct loaded *loaded, const struct verdict_cure *cures)

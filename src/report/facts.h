@@ -69,6 +69,14 @@ static inline bool facts_has_gaps(const struct summary_facts *facts)
 	return is_torn || (facts->lost && facts->write_errno);
 }
 
+/* Of a run in which nothing is wrong: of one that failed, memory is not why. */
+static inline const char *facts_no_problem(const struct summary_facts *facts)
+{
+	bool has_failed = facts->ended == SUMMARY_SIGNAL || facts->ended == SUMMARY_UNKNOWN ||
+			  (facts_closed(facts) && facts->status > 0);
+	return has_failed ? "No problem with GPU memory found." : "No problem found.";
+}
+
 /* "exit", "_exit", "abort", "signal", "running", "unknown". */
 static inline const char *facts_ended_name(const struct summary_facts *facts)
 {

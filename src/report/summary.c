@@ -346,7 +346,7 @@ static void print(struct text *out, const struct model *model, const struct defs
 	out->failed |= tail.failed;
 	text_release(&tail);
 	if (is_well)
-		text_add(out, facts->trace_path ? "No problem found. " : "No problem found.\n");
+		text_printf(out, "%s%c", facts_no_problem(facts), facts->trace_path ? ' ' : '\n');
 	summary_add_trace(out, facts);
 	summary_add_next(out, model_oom_count(model) ? "oom" : "report --by stack", facts);
 }
