@@ -179,8 +179,8 @@ static int run(const struct arguments *arguments)
 	if (output && arguments->operand_count > 1)
 		return options_wrong(&verb_check, "--output is the name of one trace, repair one");
 	if (arguments->options[OPTION_REPAIR])
-		return load_each(arguments, repair, arguments);
-	return load_each(arguments, check, &choice);
+		return load_each(&verb_check, arguments, repair, arguments);
+	return load_each(&verb_check, arguments, check, &choice);
 }
 
 const struct verb verb_check = {

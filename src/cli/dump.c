@@ -88,14 +88,14 @@ static int run(const struct arguments *arguments)
 		.debuginfod = arguments->options[OPTION_DEBUGINFOD],
 		.style = {.stacks = arguments->options[OPTION_STACKS], .ascii = output_is_ascii()},
 	};
-	return load_each(arguments, dump, &choice);
+	return load_each(&verb_dump, arguments, dump, &choice);
 }
 
 const struct verb verb_dump = {
 	.name = "dump",
 	.summary = "Prints every event",
-	.usage = "[options] TRACE...",
+	.usage = "[options] [TRACE...]",
+	.details = LOAD_NEWEST,
 	.options = options,
-	.operands_least = 1,
 	.run = run,
 };

@@ -211,19 +211,18 @@ static int run(const struct arguments *arguments)
 				     device);
 	if (choice.output && arguments->operand_count > 1)
 		return options_wrong(&verb_flame, "--output is for one trace");
-	return load_each(arguments, flame, &choice);
+	return load_each(&verb_flame, arguments, flame, &choice);
 }
 
 const struct verb verb_flame = {
 	.name = "flame",
 	.summary = "Prints memory by stack as folded lines, for flamegraph.pl and speedscope",
-	.usage = "[options] TRACE...",
+	.usage = "[options] [TRACE...]",
 	.details =
 		"A line is a stack, outermost frame first, and its bytes. Exit status: 1 there is "
-		"nothing to show.",
+		"nothing to show.\n" LOAD_NEWEST,
 	.options = options,
 	.letter = 'o',
 	.letter_row = OPTION_OUTPUT,
-	.operands_least = 1,
 	.run = run,
 };

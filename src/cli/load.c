@@ -5,12 +5,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/output_name.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "model/save.h"
@@ -193,18 +195,6 @@ void load_close(struct loaded *loaded)
 	*loaded = (struct loaded){0};
 }
 
-int load_each(const struct arguments *arguments, int (*each)(const char *path, const void *context),
-	      const void *context)
-{
-	int highest = STATUS_YES;
-	for (size_t i = 0; i < arguments->operand_count; i++) {
-		int status = each(arguments->operands[i], context);
-		if (status > highest)
-			highest = status;
-	}
-	return highest;
-}
-
 static bool has_trace_name(const char *name)
 {
 	return name[output_stem_bytes(name)];
@@ -217,7 +207,7 @@ static bool is_newer(const struct stat *a, const struct stat *b)
 	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
 }
 
-bool load_find_newest(char *path, size_t bytes)
+static bool find_newest(char *path, size_t bytes)
 {
 	DIR *folder = opendir(".");
 	struct stat newest = {0}, found;
@@ -237,4 +227,27 @@ bool load_find_newest(char *path, size_t bytes)
 	if (folder)
 		closedir(folder);
 	return *path;
+}
+
+static int do_newest(const struct verb *verb, int (*each)(const char *path, const void *context), const void *context)
+{
+	char path[PATH_MAX];
+	if (!find_newest(path, sizeof path))
+		return options_wrong(verb, "no trace is named and there is no *.mtrace here");
+	tell("reading %s, the newest here", path);
+	return each(path, context);
+}
+
+int load_each(const struct verb *verb, const struct arguments *arguments,
+	      int (*each)(const char *path, const void *context), const void *context)
+{
+	int highest = STATUS_YES;
+	if (!arguments->operand_count)
+		return do_newest(verb, each, context);
+	for (size_t i = 0; i < arguments->operand_count; i++) {
+		int status = each(arguments->operands[i], context);
+		if (status > highest)
+			highest = status;
+	}
+	return highest;
 }

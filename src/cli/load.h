@@ -35,11 +35,11 @@ int load_trace(struct loaded *, const char *path);
 void load_close(struct loaded *);
 void load_refresh_facts(struct loaded *); /* after events were read without a model */
 
-/* Runs `each` for every operand; the status is the highest. `context` is passed through. */
-int load_each(const struct arguments *, int (*each)(const char *path, const void *context),
+/* Runs `each` for every operand; the status is the highest. `context` is passed through. Of a verb that needs no
+ * operand, and has none, for the newest trace in the current folder, which is said: LOAD_NEWEST, for its help. */
+int load_each(const struct verb *, const struct arguments *, int (*each)(const char *path, const void *context),
 	      const void *context);
 
-/* The newest *.mtrace in the current folder, in `path`; false if there is none. */
-bool load_find_newest(char *path, size_t bytes);
+#define LOAD_NEWEST "Without TRACE it takes the newest *.mtrace in the current folder."
 
 #endif

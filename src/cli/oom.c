@@ -130,16 +130,15 @@ static int run(const struct arguments *arguments)
 		return options_wrong(&verb_oom, "--oom goes with --pickle");
 	if (choice.pickle && arguments->operand_count > 1)
 		return options_wrong(&verb_oom, "--pickle is for one trace");
-	return load_each(arguments, oom, &choice);
+	return load_each(&verb_oom, arguments, oom, &choice);
 }
 
 const struct verb verb_oom = {
 	.name = "oom",
 	.summary = "Tells why memory ran out, what would help and what would not",
-	.usage = "[options] TRACE...",
+	.usage = "[options] [TRACE...]",
 	.details = "Of a run that did not run out: what is wrong with it, if anything. Exit status: 0 memory did not\n"
-		   "run out, 1 it did, 3 the trace cannot be read. With --pickle: 0 the file was written, 1 there is no such OOM.",
+		   "run out, 1 it did, 3 the trace cannot be read. With --pickle: 0 the file was written, 1 there is no such OOM.\n" LOAD_NEWEST,
 	.options = options,
-	.operands_least = 1,
 	.run = run,
 };

@@ -187,19 +187,18 @@ static int run(const struct arguments *arguments)
 	struct gate gate = {.json = arguments->options[OPTION_JSON], .has_limit = limit};
 	if (limit && parse_bytes(limit, &gate.limit_bytes))
 		return options_wrong(&verb_peak, "--limit is a size such as 24GiB, not %s", limit);
-	return load_each(arguments, peak, &gate);
+	return load_each(&verb_peak, arguments, peak, &gate);
 }
 
 const struct verb verb_peak = {
 	.name = "peak",
 	.summary = "Prints the peak of every device; with --limit, tells whether it is within it",
-	.usage = "[options] TRACE...",
+	.usage = "[options] [TRACE...]",
 	.details = "The peak is that of reserved: all memory that the process obtained from the "
 		   "driver on a device,\n"
 		   "PyTorch's and that outside PyTorch, without the CUDA context. Exit status: 0 "
 		   "within the limit (or\n"
-		   "no limit), 1 above, 3 the trace cannot be read or does not show it.",
+		   "no limit), 1 above, 3 the trace cannot be read or does not show it.\n" LOAD_NEWEST,
 	.options = options,
-	.operands_least = 1,
 	.run = run,
 };

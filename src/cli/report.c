@@ -1,6 +1,5 @@
 /* `memtrace report`: what peaked, and where it was allocated. Owns the choice of the printer and of
  * the trace when none is named. Does not judge: `peak` does. */
-#include <limits.h>
 #include <string.h>
 
 #include "cli/load.h"
@@ -102,16 +101,6 @@ static bool parse_by(const char *word, enum by_kind *by)
 	return false;
 }
 
-static int report_newest(const struct choice *choice)
-{
-	char path[PATH_MAX];
-	if (!load_find_newest(path, sizeof path))
-		return options_wrong(&verb_report,
-				     "no trace is named and there is no *.mtrace here");
-	tell("reading %s, the newest here", path);
-	return report(path, choice);
-}
-
 static int run(const struct arguments *arguments)
 {
 	struct choice choice = {
@@ -128,16 +117,14 @@ static int run(const struct arguments *arguments)
 	if (choice.has_limit && !options_number(arguments->options[OPTION_LIMIT], &choice.limit))
 		return options_wrong(&verb_report, "--limit is a number of rows, not %s",
 				     arguments->options[OPTION_LIMIT]);
-	if (!arguments->operand_count)
-		return report_newest(&choice);
-	return load_each(arguments, report, &choice);
+	return load_each(&verb_report, arguments, report, &choice);
 }
 
 const struct verb verb_report = {
 	.name = "report",
 	.summary = "Tells what peaked and where it was allocated",
 	.usage = "[options] [TRACE...]",
-	.details = "Without TRACE it takes the newest *.mtrace in the current folder.",
+	.details = LOAD_NEWEST,
 	.options = options,
 	.run = run,
 };

@@ -129,17 +129,16 @@ static int run(const struct arguments *arguments)
 	};
 	if (device && !options_number(device, &choice.device))
 		return options_wrong(&verb_steps, "--device is the number of a GPU, not %s", device);
-	return load_each(arguments, steps, &choice);
+	return load_each(&verb_steps, arguments, steps, &choice);
 }
 
 const struct verb verb_steps = {
 	.name = "steps",
 	.summary = "Tells what each training step had allocated, phase by phase",
-	.usage = "[options] TRACE...",
+	.usage = "[options] [TRACE...]",
 	.details = "Equal steps that follow each other are one row. Of very many steps the first 64 and the last "
 		   "192\nare kept. With --json all devices are told. Exit status: 1 nothing was allocated on the GPU\n"
-		   "of --device.",
+		   "of --device.\n" LOAD_NEWEST,
 	.options = options,
-	.operands_least = 1,
 	.run = run,
 };

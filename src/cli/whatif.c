@@ -232,21 +232,20 @@ static int run(const struct arguments *arguments)
 		return options_wrong(&verb_whatif, "--memory is a size such as 24GiB, not %s", memory);
 	if (device && !options_number(device, &choice.device))
 		return options_wrong(&verb_whatif, "--device is the number of a GPU, not %s", device);
-	return load_each(arguments, whatif, &choice);
+	return load_each(&verb_whatif, arguments, whatif, &choice);
 }
 
 const struct verb verb_whatif = {
 	.name = "whatif",
 	.summary = "Tells what other settings of PyTorch's allocator would have done",
-	.usage = "[options] TRACE...",
+	.usage = "[options] [TRACE...]",
 	.details =
 		"Replays the recorded requests in a model of PyTorch's caching allocator, of the version that ran: first\n"
 		"as it was, to show how far the model can be trusted, then under other settings: those that need the least\n"
 		"memory first, after them those that retry in --memory, last those that run out of it. Exit status: 1\n"
-		"nothing to replay, or with --memory no setting fits.",
+		"nothing to replay, or with --memory no setting fits.\n" LOAD_NEWEST,
 	.options = options,
 	.has_repeated = true,
 	.repeated_row = OPTION_CONF,
-	.operands_least = 1,
 	.run = run,
 };

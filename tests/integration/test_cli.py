@@ -210,17 +210,24 @@ def test_report_limit_adds_no_section(tool, trace):
     assert set(headings("--full", "--limit=1")) > set(plain)
 
 
-def test_report_without_a_trace_takes_the_newest(tool, tmp_path):
+SHOWERS = ["report", "steps", "peak", "oom", "whatif", "flame", "dump"]
+
+
+@pytest.mark.parametrize("verb", SHOWERS)
+def test_without_a_trace_the_newest_is_read(tool, tmp_path, verb):
     for age, name in ((100, "old"), (10, "new"), (50, "middle")):
         path = hand_trace.small_run(lost=age).write(tmp_path / f"{name}.mtrace")
         os.utime(path, (time.time() - age, time.time() - age))
-    result = call(tool, "report", cwd=tmp_path)
-    assert result.stderr == "memtrace: reading new.mtrace, the newest here\n"
-    assert "10 events lost" in result.stdout
+    result = call(tool, verb, cwd=tmp_path)
+    first, *rest = result.stderr.splitlines(keepends=True)
+    assert first == "memtrace: reading new.mtrace, the newest here\n"
+    named = call(tool, verb, "new.mtrace", cwd=tmp_path)
+    assert (result.returncode, result.stdout, "".join(rest)) == (named.returncode, named.stdout, named.stderr)
 
 
-def test_report_without_a_trace_and_without_any_here_is_usage(tool, tmp_path):
-    refused(call(tool, "report", cwd=tmp_path), 2)
+@pytest.mark.parametrize("verb", SHOWERS)
+def test_without_a_trace_and_without_any_here_it_is_usage(tool, tmp_path, verb):
+    refused(call(tool, verb, cwd=tmp_path), 2)
 
 
 def test_report_of_several_traces(tool, trace):
