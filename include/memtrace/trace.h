@@ -76,7 +76,9 @@ enum memtrace_what {
 	/* What tells what memory is for. No memory changes, and not every occurrence is recorded. */
 	MEMTRACE_COPY,         /* copy: of `bytes` to the block `address`, from the host; extra: from that address if
 				* the call does not say where it is */
-	MEMTRACE_PHASE,        /* phase: the thread launched a kernel after a backward, its stack tells what for */
+	MEMTRACE_PHASE,        /* phase: the thread launched a kernel after a backward, its stack tells what for; or it is in
+				* the step of another optimizer than before. address = the optimizer, as an object of
+				* Python that may be at the same place later; 0: none, or not known */
 	MEMTRACE_READING,      /* reading: what NVML says is in use on device: `bytes` by this process (0: it shows no
 				* processes), `extra` in all, address = the device's size; status 1: memory of this
 				* process changed meanwhile, it agrees with no moment. Has no thread and no stack */

@@ -74,6 +74,7 @@ struct stepper { /* a thread inside Optimizer.step */
 	struct block_list blocks;
 	uint32_t site; /* frame that called it */
 	uint32_t class; /* whose it is, 0 not known */
+	uint64_t optimizer; /* the object, 0 not known */
 	bool is_stepping;
 };
 

@@ -235,14 +235,21 @@ static void end_step(struct model *m, struct loop *loop, struct stepper *stepper
 		m->attribution->step_observer->ended(m->attribution->step_observer, e->sequence);
 }
 
-static bool is_same_step(const struct stepper *stepper, const struct stack_marks *marks)
+/* The optimizer that an event names, 0 none. */
+static uint64_t optimizer_of(const struct event *e)
 {
-	bool is_same_class = !stepper->class || !marks->step_class || stepper->class == marks->step_class;
-	return stepper->site == marks->step_site && is_same_class;
+	return e->what == MEMTRACE_PHASE ? e->address : 0;
 }
 
-/* Two optimizers in a row, with nothing between their steps, are told apart by who calls them and by
- * their classes. */
+static bool is_same_step(const struct stepper *stepper, const struct stack_marks *marks, uint64_t optimizer)
+{
+	bool is_same_class = !stepper->class || !marks->step_class || stepper->class == marks->step_class;
+	bool is_same_optimizer = !stepper->optimizer || !optimizer || stepper->optimizer == optimizer;
+	return stepper->site == marks->step_site && is_same_class && is_same_optimizer;
+}
+
+/* Two optimizers in a row, with nothing between their steps, are told apart by who calls them, by
+ * their classes, and by what they are. */
 static void note_step(struct model *m, const struct event *e, const struct moment_facts *facts)
 {
 	struct thread *thread = thread_of(m, e->thread);
@@ -250,13 +257,14 @@ static void note_step(struct model *m, const struct event *e, const struct momen
 	struct stepper *stepper = is_stepping ? stepper_of(m, thread) : thread->stepper;
 	if (!stepper)
 		return;
-	if (stepper->is_stepping && (!is_stepping || !is_same_step(stepper, facts->marks)))
+	if (stepper->is_stepping && (!is_stepping || !is_same_step(stepper, facts->marks, optimizer_of(e))))
 		end_step(m, facts->loop, stepper, e);
 	if (is_stepping) {
 		stepper->class = stepper->is_stepping && !facts->marks->step_class ? stepper->class :
 										     facts->marks->step_class;
 		stepper->is_stepping = true;
 		stepper->site = facts->marks->step_site;
+		stepper->optimizer = optimizer_of(e) ? optimizer_of(e) : stepper->optimizer;
 	}
 }
 

@@ -30,7 +30,8 @@ static const struct field thread_fields[] = {
 };
 
 static const struct field stepper_fields[] = {
-	FIELD(struct stepper, site), FIELD(struct stepper, class), FIELD_BOOL(struct stepper, is_stepping), FIELD_END,
+	FIELD(struct stepper, site), FIELD(struct stepper, class),
+	FIELD(struct stepper, optimizer), FIELD_BOOL(struct stepper, is_stepping), FIELD_END,
 };
 
 static const struct field moment_fields[] = {
@@ -153,7 +154,7 @@ static const struct field size_fields[] = {
 
 SAVED_SIZE(trial, 80);
 SAVED_SIZE(thread, 192);
-SAVED_SIZE(stepper, 32);
+SAVED_SIZE(stepper, 40);
 SAVED_SIZE(step_moment, 256);
 SAVED_SIZE(step_record, 848);
 SAVED_SIZE(loop, 816);

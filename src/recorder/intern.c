@@ -38,7 +38,9 @@ int intern_init(struct intern *intern)
 	intern->frame_bits = map_zeroed(FRAMES_CAPACITY);
 	intern->frame_steps = map_zeroed(FRAMES_CAPACITY * sizeof *intern->frame_steps);
 	intern->stack_steps = map_zeroed(STACKS_CAPACITY * sizeof *intern->stack_steps);
-	return ok && intern->frame_bits && intern->frame_steps && intern->stack_steps ? 0 : -ENOMEM;
+	intern->stack_optimizers = map_zeroed(STACKS_CAPACITY);
+	ok = ok && intern->frame_bits && intern->frame_steps && intern->stack_steps && intern->stack_optimizers;
+	return ok ? 0 : -ENOMEM;
 }
 
 static void hold_begin(struct intern_hold *hold)

@@ -21,6 +21,8 @@ struct intern {
 	uint8_t *frame_bits;   /* by Python frame: PROBE_… of recorder/probe.h */
 	uint32_t *frame_steps; /* by Python frame: whose step of an optimizer it is, 0 nobody's */
 	uint32_t *stack_steps; /* by stack: which step of an optimizer it is in, by its caller and its class */
+	uint8_t *stack_optimizers; /* by stack: how far out its outermost Optimizer.step is, plus one; 0 none, or the
+				    * stack is cut, and there may be one further out */
 	uint64_t devices_known[2 * 64]; /* key of what was last defined of a device */
 	uint16_t info_counts[MEMTRACE_INFO_COUNT];
 	_Alignas(8) char record[INTERN_RECORD_BYTES];
@@ -39,6 +41,10 @@ int intern_init(struct intern *); /* 0 or -ENOMEM */
  * owner is the first module on the native part that is not CUDA's own, without a native part the one that made the
  * call. `frame` is the hooked function's; NULL: Python frames only. */
 struct interned intern_stack(struct session *, const void *frame, bool with_native);
+
+/* The optimizer whose step the calling thread is in, by its address, the outermost where one steps another; 0 none
+ * or not known. `stack` is the thread's at this moment. */
+uint64_t intern_optimizer(const struct session *, uint32_t stack);
 
 /* Defines the calling thread. */
 uint32_t intern_thread(struct session *);

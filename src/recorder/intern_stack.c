@@ -98,37 +98,51 @@ static unsigned depth_limit(const struct session *session, unsigned most)
 	return session->config.stack_depth < most ? (unsigned)session->config.stack_depth : most;
 }
 
+/* Of a new stack. */
+struct defined {
+	uint32_t ids[PYTHON_FRAMES_MAX + UNWIND_FRAMES_MAX]; /* of frames, Python's first */
+	uint16_t python_count, native_count;
+	uint8_t optimizer; /* as intern.stack_optimizers */
+};
+
+static bool add_python_frame(struct session *session, const struct python_frame *frame, unsigned depth,
+			     struct defined *defined)
+{
+	uint32_t id = python_frame_id(session, frame);
+	if (id && id != FRAME_HIDDEN) {
+		defined->ids[defined->python_count++] = id;
+		if (session->intern.frame_bits[id] & PROBE_OPTIMIZER)
+			defined->optimizer = (uint8_t)(depth + 1);
+	}
+	return id != 0;
+}
+
 /* False when a frame could not be defined, or the interpreter has come or gone since the key was made. */
-static bool define_python_frames(struct session *session, uint64_t key, struct memtrace_def_stack *counts, uint32_t *ids)
+static bool define_python_frames(struct session *session, uint64_t key, struct defined *defined)
 {
 	struct python_frame frames[PYTHON_FRAMES_MAX];
 	struct python_end end;
 	unsigned count = key ? python_walk(frames, depth_limit(session, PYTHON_FRAMES_MAX), &end) : 0;
 	if (key && end.key != key)
 		return false;
-	for (unsigned i = 0; i < count; i++) {
-		uint32_t id = python_frame_id(session, &frames[i]);
-		if (!id)
+	for (unsigned i = 0; i < count; i++)
+		if (!add_python_frame(session, &frames[i], i, defined))
 			return false;
-		if (id != FRAME_HIDDEN)
-			ids[counts->python_count++] = id;
-	}
+	if (count && end.truncated)
+		defined->optimizer = 0;
 	return true;
 }
 
-static bool define_frames(struct session *session, const struct walked *walked, struct memtrace_def_stack *counts,
-			  uint32_t *ids)
+static bool define_frames(struct session *session, const struct walked *walked, struct defined *defined)
 {
-	if (!define_python_frames(session, walked->python_end.key, counts, ids))
+	if (!define_python_frames(session, walked->python_end.key, defined))
 		return false;
-	unsigned count = counts->python_count;
 	for (unsigned i = 0; i < walked->native_end.count; i++) {
 		uint32_t id = define_native_frame(session, walked->native[i]);
 		if (!id)
 			return false;
-		ids[count++] = id;
+		defined->ids[defined->python_count + defined->native_count++] = id;
 	}
-	counts->native_count = count - counts->python_count;
 	return true;
 }
 
@@ -150,24 +164,25 @@ static uint8_t bits_of(struct intern *intern, uint32_t stack, const uint32_t *fr
 static bool define_stack(struct session *session, const struct walked *walked, uint64_t key)
 {
 	struct intern *intern = &session->intern;
-	struct memtrace_def_stack counts = { .owner = 0 };
-	uint32_t ids[PYTHON_FRAMES_MAX + UNWIND_FRAMES_MAX];
-	counts.owner = intern_module(session, owner_address(walked));
-	if (!define_frames(session, walked, &counts, ids))
+	struct defined defined; /* `ids` not initialised */
+	defined.python_count = defined.native_count = defined.optimizer = 0;
+	uint32_t owner = intern_module(session, owner_address(walked));
+	if (!define_frames(session, walked, &defined))
 		return false;
-	size_t ids_bytes = (counts.python_count + counts.native_count) * sizeof *ids;
+	size_t ids_bytes = (size_t)(defined.python_count + defined.native_count) * sizeof *defined.ids;
 	struct memtrace_def_stack *def = intern_record_begin(session, MEMTRACE_DEF_STACK, intern->last_stack + 1,
 						      sizeof *def + ids_bytes);
 	def->head.flags = (walked->python_end.truncated ? MEMTRACE_STACK_TRUNCATED : 0) |
 			  (walked->native_end.end == UNWIND_TRUNCATED ? MEMTRACE_STACK_NATIVE_TRUNCATED : 0);
-	def->owner = counts.owner;
-	def->python_count = counts.python_count;
-	def->native_count = counts.native_count;
-	memcpy(def->frames, ids, ids_bytes);
+	def->owner = owner;
+	def->python_count = defined.python_count;
+	def->native_count = defined.native_count;
+	memcpy(def->frames, defined.ids, ids_bytes);
 	if (!intern_record_end(session))
 		return false;
 	uint32_t id = ++intern->last_stack;
-	id_table_put(&intern->stacks, key, id, bits_of(intern, id, ids, counts.python_count));
+	intern->stack_optimizers[id] = defined.optimizer;
+	id_table_put(&intern->stacks, key, id, bits_of(intern, id, defined.ids, defined.python_count));
 	return true;
 }
 
@@ -220,4 +235,10 @@ MT_HOT struct interned intern_stack(struct session *session, const void *frame, 
 		self->stack_bits = entry ? (uint8_t)entry->extra : 0;
 	}
 	return (struct interned){ self->stack_id, self->stack_bits, walked.python_end.is_finalizing };
+}
+
+uint64_t intern_optimizer(const struct session *session, uint32_t stack)
+{
+	unsigned place = session->intern.stack_optimizers[stack];
+	return place ? python_first_argument(place - 1) : 0;
 }

@@ -47,37 +47,39 @@ uint8_t probe_frame_bits(const char *file, const char *function)
 	}
 }
 
-static void tell_phase(void)
+static void tell_phase(uint64_t optimizer)
 {
 	const struct record record = {
 		.what = MEMTRACE_PHASE,
 		.device = MEMTRACE_DEVICE_UNKNOWN,
+		.address = optimizer,
 	};
 	record_event(&record);
 }
 
-/* A step stays one event however many kernels it launches; two steps have two callers, or optimizers of two
- * classes. */
-static void tell_step(uint32_t step)
+/* A step stays one event however many kernels it launches; two steps have two callers, or are of two optimizers. */
+static void tell_step(const struct record_look *look)
 {
+	bool is_another = look->optimizer && look->optimizer != thread_self.optimizer;
 	thread_self.probe_looks = 0;
-	if (thread_self.probe_step == step)
+	if (thread_self.probe_step == look->step && !is_another)
 		return;
-	thread_self.probe_step = step;
-	tell_phase();
+	thread_self.probe_step = look->step;
+	if (look->optimizer)
+		thread_self.optimizer = look->optimizer;
+	tell_phase(look->optimizer);
 }
 
 void probe_note_launch(void)
 {
-	uint32_t step = 0;
-	uint8_t bits = record_look(&step);
-	if (bits & PROBE_BACKWARD || thread_self.is_engine)
+	struct record_look look = record_look();
+	if (look.bits & PROBE_BACKWARD || thread_self.is_engine)
 		return;
-	if (bits & PROBE_OPTIMIZER) {
-		tell_step(step);
-	} else if (bits & PROBE_FORWARD) {
+	if (look.bits & PROBE_OPTIMIZER) {
+		tell_step(&look);
+	} else if (look.bits & PROBE_FORWARD) {
 		probe_disarm();
-		tell_phase();
+		tell_phase(0);
 	} else {
 		thread_self.probe_step = 0;
 		if (++thread_self.probe_looks >= PROBE_LAUNCHES)

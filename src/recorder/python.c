@@ -193,20 +193,23 @@ FOR_EACH_ROW unsigned walk_frames(const struct python_layout *layout, uintptr_t 
 	return count;
 }
 
-/* From the thread's state to its frames. */
+/* From the thread's state to its innermost frame. */
+FOR_EACH_ROW uintptr_t innermost_frame(const struct python_layout *layout, uintptr_t state)
+{
+	if (layout->thread_cframe == PYTHON_ABSENT)
+		return load_pointer(state, layout->thread_frame);
+	return load_pointer(load_pointer(state, layout->thread_cframe), layout->cframe_frame);
+}
+
 FOR_EACH_ROW unsigned walk_row(const struct python_layout *layout, uintptr_t state,
 			       struct python_frame *frames, unsigned capacity,
 			       struct python_end *end)
 {
+	uintptr_t frame = innermost_frame(layout, state);
 	if (layout->frame_lasti != PYTHON_ABSENT)
-		return walk_objects(layout, load_pointer(state, layout->thread_frame), frames,
-				    capacity, end);
-	if (layout->thread_cframe == PYTHON_ABSENT)
-		return walk_frames(layout, load_pointer(state, layout->thread_frame), frames,
-				   capacity, end);
-	uintptr_t cframe = load_pointer(state, layout->thread_cframe);
-	uintptr_t frame = load_pointer(cframe, layout->cframe_frame);
-	end->loop_mark = frame ? cframe : 0; /* a local variable of the loop */
+		return walk_objects(layout, frame, frames, capacity, end);
+	if (layout->thread_cframe != PYTHON_ABSENT && frame) /* a local variable of the loop */
+		end->loop_mark = load_pointer(state, layout->thread_cframe);
 	return walk_frames(layout, frame, frames, capacity, end);
 }
 
@@ -269,4 +272,35 @@ unsigned python_walk(struct python_frame *frames, unsigned capacity, struct pyth
 {
 	uintptr_t state = state_of_thread(end);
 	return state ? python.walk(state, frames, capacity, end) : 0;
+}
+
+/* ---------- an argument ---------- */
+
+#define CODE_HAS_VARARGS 4 /* and so a local variable at least: what is there is no leftover */
+
+static uintptr_t frame_at(const struct python_layout *layout, uintptr_t frame, unsigned depth)
+{
+	for (; frame; frame = load_pointer(frame, layout->frame_previous)) {
+		uintptr_t code = load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
+		if (!is_interpreters_own(layout, frame, code) && !depth--)
+			return frame;
+	}
+	return 0;
+}
+
+uintptr_t python_first_argument(unsigned depth)
+{
+	struct python_end end;
+	uintptr_t state = state_of_thread(&end);
+	const struct python_layout *layout = python.layout;
+	uintptr_t frame = state ? frame_at(layout, innermost_frame(layout, state), depth) : 0;
+	if (!frame)
+		return 0;
+	uintptr_t code = load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
+	uintptr_t arguments = load_pointer(frame, layout->frame_locals) & ~layout->code_tag_mask;
+	if (!(load_int(code, layout->code_flags) & CODE_HAS_VARARGS) ||
+	    !python_has_type(arguments, python.tuple_type) ||
+	    !load_pointer(arguments, layout->bytes_size)) /* where every object of many parts has it */
+		return 0;
+	return load_pointer(arguments, layout->tuple_items);
 }

@@ -57,6 +57,9 @@ static inline uint64_t python_frame_mix(uint64_t hash, const struct python_frame
 void python_key(unsigned capacity, struct python_end *);
 /* The same with the frames, innermost first. 0 without an interpreter or frames. */
 unsigned python_walk(struct python_frame *frames, unsigned capacity, struct python_end *end);
+/* The address of the first argument of a function `f(*args)` that the calling thread is in, `depth`
+ * frames out from the innermost of those that python_walk tells; 0: it is not such a function. */
+uintptr_t python_first_argument(unsigned depth);
 /* Reads names and line of a frame that the calling thread is in. False: not a code object, nothing
  * read. */
 bool python_describe(const struct python_frame *, struct python_source *);

@@ -56,7 +56,9 @@ static bool find_symbols(const struct link_map *object)
 	python.code_type = elf_find(object, "PyCode_Type", NULL);
 	python.text_type = elf_find(object, "PyUnicode_Type", NULL);
 	python.bytes_type = elf_find(object, "PyBytes_Type", NULL);
-	return python.is_finalizing && python.code_type && python.text_type && python.bytes_type;
+	python.tuple_type = elf_find(object, "PyTuple_Type", NULL);
+	return python.is_finalizing && python.code_type && python.text_type && python.bytes_type &&
+	       python.tuple_type;
 }
 
 /* Everything that the interpreter says of itself must be as the row says. */

@@ -29,7 +29,9 @@ static const struct words {
 	uint8_t frame;
 	/* code_object.{size, filename, name, qualname, linetable, firstlineno, …, code} */
 	uint8_t code;
-} words[] = {{13, 23, 28, 34}, {14, 26, 31, 39}, {15, 26, 39, 47}};
+	/* tuple_object.{size, ob_item} */
+	uint8_t tuple;
+} words[] = {{13, 23, 28, 34, 50}, {14, 26, 31, 39, 56}, {15, 26, 39, 47, 68}};
 
 static bool has_description(const void *runtime)
 {
@@ -53,7 +55,8 @@ bool python_layout_agrees(const struct python_layout *layout, const void *runtim
 {
 	const uint64_t *described = runtime;
 	const int16_t frame[] = {layout->frame_previous, layout->frame_code,
-				 layout->frame_instruction, NONE, layout->frame_owner};
+				 layout->frame_instruction, layout->frame_locals,
+				 layout->frame_owner};
 	const int16_t code[] = {layout->code_file, layout->code_name, layout->code_qualname,
 				layout->code_lines, layout->code_first_line};
 	if (layout->minor < 13)
@@ -64,6 +67,7 @@ bool python_layout_agrees(const struct python_layout *layout, const void *runtim
 				       (uint64_t)layout->thread_frame &&
 			       group_agrees(&described[words[i].frame], frame, 5) &&
 			       group_agrees(&described[words[i].code], code, 5) &&
+			       group_agrees(&described[words[i].tuple], &layout->tuple_items, 1) &&
 			       described[words[i].code + 9] == (uint64_t)layout->code_bytes;
 	return false;
 }
@@ -79,7 +83,7 @@ struct member {
 };
 
 #define MEMBERS_BEHIND_TYPE 232 /* PyTypeObject: from ob_type to tp_members */
-#define MEMBERS_WANTED      4
+#define MEMBERS_WANTED      5
 
 bool python_layout_agrees_with_type(const struct python_layout *layout, const void *code_type,
 				    const void *type_type)
@@ -90,7 +94,8 @@ bool python_layout_agrees_with_type(const struct python_layout *layout, const vo
 	} expected[] = {
 		{"co_filename", layout->code_file},     {"co_name", layout->code_name},
 		{"co_qualname", layout->code_qualname}, {"co_firstlineno", layout->code_first_line},
-		{"co_linetable", layout->code_lines},   {"co_lnotab", layout->code_lines}};
+		{"co_linetable", layout->code_lines},   {"co_lnotab", layout->code_lines},
+		{"co_flags", layout->code_flags}};
 	const char *type = (const char *)code_type + layout->object_type;
 	unsigned found = 0;
 	if (*(const void *const *)type != type_type)

@@ -26,10 +26,11 @@ struct python_layout {
 	int16_t frame_lasti;       /* an int in bytes or code units (up to 3.10) … */
 	int16_t frame_instruction; /* … or the address of an instruction */
 	int16_t frame_owner, frame_is_entry, frame_tlbc_index;
-	uintptr_t code_tag_mask; /* low bits of frame_code that are no address */
-	int16_t code_first_line, code_file, code_name, code_qualname, code_lines;
+	int16_t frame_locals; /* its local variables, the arguments first */
+	uintptr_t code_tag_mask; /* low bits of frame_code and of a local that are no address */
+	int16_t code_flags, code_first_line, code_file, code_name, code_qualname, code_lines;
 	int16_t code_first_traceable, code_version, code_bytes, code_tlbc;
-	int16_t object_type, bytes_size, bytes_data;
+	int16_t object_type, bytes_size, bytes_data, tuple_items;
 	int16_t text_length, text_state, text_ascii, text_compact;
 	uint8_t text_kind_bit, text_compact_bit, text_ascii_bit; /* in the word at text_state */
 };

@@ -24,7 +24,7 @@ struct python {
 	python_walk_function *walk;
 	void *(*thread_state)(void);
 	int (*is_finalizing)(void);
-	const void *code_type, *text_type, *bytes_type;
+	const void *code_type, *text_type, *bytes_type, *tuple_type;
 	char version[16];
 	bool is_refused;
 };

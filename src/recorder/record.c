@@ -6,13 +6,11 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "recorder/device.h"
 #include "recorder/hot.h"
 #include "recorder/own_stack.h"
 #include "recorder/probe.h"
 #include "recorder/python.h"
-#include "recorder/say.h"
 #include "recorder/session.h"
 #include "recorder/thread.h"
 
@@ -111,6 +109,7 @@ static inline uint32_t thread_id(struct session *session)
 	if (self->generation != session->generation) {
 		self->generation = session->generation;
 		self->stack_key = 0;
+		self->optimizer = 0;
 		self->id = intern_thread(session);
 	}
 	return self->id;
@@ -125,12 +124,18 @@ static inline bool wants_native(const struct session *session, const struct reco
 
 static bool has_blocks; /* an event of PyTorch's allocator was recorded */
 
-static inline void note_block(const struct record *record, uint8_t bits)
+static void tell_optimizer(struct session *, uint32_t stack);
+
+static inline void note_block(struct session *session, const struct record *record, const struct interned *found)
 {
+	if (record->what != MEMTRACE_BLOCK_FREE && record->what != MEMTRACE_BLOCK_ALLOC)
+		return;
+	if (__builtin_expect(found->bits & PROBE_OPTIMIZER, 0))
+		tell_optimizer(session, found->stack);
 	if (record->what == MEMTRACE_BLOCK_FREE) {
-		probe_note_free(bits);
-	} else if (record->what == MEMTRACE_BLOCK_ALLOC) {
-		probe_note_block(bits, record->address);
+		probe_note_free(found->bits);
+	} else {
+		probe_note_block(found->bits, record->address);
 		if (!has_blocks)
 			__atomic_store_n(&has_blocks, true, __ATOMIC_RELAXED);
 	}
@@ -141,7 +146,7 @@ static inline void prepare(struct session *session, const struct record *record,
 	prepared->thread = thread_id(session);
 	struct interned found = intern_stack(session, record->frame, wants_native(session, record));
 	prepared->stack = found.stack;
-	note_block(record, found.bits);
+	note_block(session, record, &found);
 	if (found.is_finalizing)
 		prepared->flags |= MEMTRACE_AT_EXIT;
 	prepared->time_ns = session_moment(session);
@@ -169,6 +174,20 @@ static inline uint64_t record_in(struct session *session, const struct record *r
 	if ((prepared.flags & MEMTRACE_AT_EXIT) && !session->writer.live->frozen)
 		session->writer.live->frozen = ticket + 1;
 	return ticket;
+}
+
+/* Before the event of a block, where it is another's step than the last one that was told. */
+__attribute__((noinline)) static void tell_optimizer(struct session *session, uint32_t stack)
+{
+	const struct record record = {
+		.what = MEMTRACE_PHASE,
+		.device = MEMTRACE_DEVICE_UNKNOWN,
+		.address = intern_optimizer(session, stack),
+	};
+	if (!record.address || record.address == thread_self.optimizer)
+		return;
+	thread_self.optimizer = record.address;
+	record_in(session, &record);
 }
 
 /* Only what can leave memory behind makes a file; a program that merely asks around gets none. */
@@ -234,20 +253,21 @@ void record_device_uuid(unsigned ordinal, const void *uuid)
 }
 
 /* Python frames only. */
-uint8_t record_look(uint32_t *step)
+struct record_look record_look(void)
 {
 	int saved = errno;
-	uint8_t bits = 0;
+	struct record_look look = { .bits = 0 };
 	struct session *session = session_current();
 	if (session && enter()) {
 		thread_id(session);
 		struct interned found = intern_stack(session, NULL, false);
-		bits = found.bits;
-		*step = session->intern.stack_steps[found.stack];
+		look.bits = found.bits;
+		look.step = session->intern.stack_steps[found.stack];
+		look.optimizer = intern_optimizer(session, found.stack);
 		leave();
 	}
 	errno = saved;
-	return bits;
+	return look;
 }
 
 bool record_has_blocks(void)
@@ -278,63 +298,6 @@ uint32_t record_text(const char *text)
 	}
 	errno = saved;
 	return id;
-}
-
-#define EARLY_NAMES 8
-
-static uint64_t early_blind[3]; /* before the session */
-static struct early_name { /* of the first of them, to be said when the session begins */
-	char what[200];
-	enum record_blind kind;
-	uint32_t is_whole;
-} early_names[EARLY_NAMES];
-static unsigned early_name_count;
-
-static uint64_t *blind_counter(struct memtrace_live *live, unsigned kind)
-{
-	uint64_t *counters[] = { &live->blind_lookups, &live->blind_deepbind, &live->blind_dlmopen };
-	return counters[kind];
-}
-
-static void say_blind(enum record_blind kind, const char *what)
-{
-	static const char *const how[] = { "was looked up and is a function that memtrace does not know",
-					   "was loaded with RTLD_DEEPBIND: its calls may bypass memtrace",
-					   "was loaded by dlmopen: its calls bypass memtrace" };
-	say_more("%s %s", what, how[kind]);
-}
-
-static void keep_early_name(enum record_blind kind, const char *what)
-{
-	unsigned place = __atomic_load_n(&early_name_count, __ATOMIC_RELAXED);
-	if (place >= EARLY_NAMES || (place = __atomic_fetch_add(&early_name_count, 1, __ATOMIC_RELAXED)) >= EARLY_NAMES)
-		return;
-	struct early_name *name = &early_names[place];
-	struct text text;
-	text_init_fixed(&text, name->what, sizeof name->what);
-	text_add(&text, what);
-	name->kind = kind;
-	__atomic_store_n(&name->is_whole, 1, __ATOMIC_RELEASE);
-}
-
-void record_blind(enum record_blind kind, const char *what)
-{
-	const char *name = what ? what : "the program";
-	struct session *session = session_current();
-	if (session)
-		say_blind(kind, name);
-	else
-		keep_early_name(kind, name);
-	count(session ? blind_counter(session->writer.live, kind) : &early_blind[kind]);
-}
-
-void record_early_blinds(struct session *session)
-{
-	for (unsigned i = 0; i < 3; i++)
-		*blind_counter(session->writer.live, i) += early_blind[i];
-	for (unsigned i = 0; i < EARLY_NAMES; i++)
-		if (__atomic_load_n(&early_names[i].is_whole, __ATOMIC_ACQUIRE))
-			say_blind(early_names[i].kind, early_names[i].what);
 }
 
 void record_lost(uint64_t lost)

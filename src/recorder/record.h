@@ -70,9 +70,13 @@ void record_early_blinds(struct session *);
 /* A library was opened or closed: the dump thread looks for Python again. No lock, no allocation. */
 void record_loader_changed(void);
 
-/* What the calling thread's Python stack says (PROBE_… of recorder/probe.h), and which step of an optimizer it is in.
- * Records nothing; 0 without a session. */
-uint8_t record_look(uint32_t *step);
+/* What the calling thread's Python stack says. Records nothing; all 0 without a session. */
+struct record_look {
+	uint8_t bits;  /* PROBE_… of recorder/probe.h */
+	uint32_t step; /* of an optimizer, by its caller and its class */
+	uint64_t optimizer; /* whose it is, 0 not known */
+};
+struct record_look record_look(void);
 
 /* True once a block of PyTorch's allocator was recorded. */
 bool record_has_blocks(void);

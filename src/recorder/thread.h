@@ -26,6 +26,7 @@ struct thread_self {
 	uint64_t asked_bytes; /* of PyTorch's allocator, until a block event takes it: hooks/torch.c */
 	const void *asked_frame; /* of the computation that told, and where it returned to */
 	uint64_t asked_return;
+	uint64_t optimizer;   /* whose step the trace was told of last, 0 of none yet */
 	uint32_t probe_seen;  /* the backward after which this thread was seen in a module: recorder/probe.h */
 	uint32_t probe_step;  /* the step that was told last, 0 none */
 	uint16_t probe_looks; /* launches looked at since */

@@ -156,6 +156,19 @@ def test_frames_are_those_that_traceback_shows(compiled, tmp_path, record_proper
     assert walks >= WALKS
 
 
+@pytest.mark.parametrize("name", KNOWN + ABSENT)
+def test_optimizers_are_told_apart(tmp_path, name):
+    """An optimizer is where Python keeps it, and the outermost counts."""
+    out = tmp_path / "out.json"
+    run = interpreter(name).run(tmp_path, STACKS / "optimizers.py", out)
+    assert run.status == 0, run.stderr
+    told = {}
+    for event in support.dump(run.trace):
+        if event["what"] == "phase":
+            told.setdefault(str(event["tid"]), []).append(event["addr"])
+    assert told == json.loads(out.read_text())
+
+
 @pytest.mark.parametrize("how", ["gil", "constructor", "iteration"])
 def test_walks_wait_for_no_lock(compiled, tmp_path, how):
     """The thread that holds the lock lets go only when the other one has allocated."""

@@ -181,6 +181,43 @@ static void steps_of_two_classes_in_one_line_are_two(void **state)
 	scene_close(&s);
 }
 
+static uint32_t steps_of(struct scene *s)
+{
+	struct model_step_totals totals;
+	model_step_totals(s->m, &totals);
+	return (uint32_t)totals.steps;
+}
+
+static void say_optimizer(struct scene *s, uint64_t optimizer)
+{
+	cut(s);
+	put(s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, optimizer, 0, 0, T_STEP);
+}
+
+/* One line of one class: only by the object itself. One that is not known is no other. */
+static void steps_of_two_optimizers_in_a_row_are_two(void **state)
+{
+	struct scene s;
+	(void)state;
+	begin(&s);
+	train_once(&s, true);
+	for (unsigned i = 0; i < 4; i++) {
+		say_optimizer(&s, AT);
+		say_optimizer(&s, 0);
+		say_optimizer(&s, AT);
+		say_optimizer(&s, 2 * AT);
+		block(&s, 3 * AT + i * MIB * 100, MIB, T_STEP);
+		say_optimizer(&s, 2 * AT);
+	}
+	assert_int_equal(steps_of(&s), 1 + 7); /* the last one goes on */
+	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_DATA);
+	assert_int_equal(steps_of(&s), 1 + 8);
+	say_optimizer(&s, AT); /* another than the last, in a step of its own */
+	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_DATA);
+	assert_int_equal(steps_of(&s), 1 + 9);
+	scene_close(&s);
+}
+
 /* ---------- torch.load ---------- */
 
 static void load(struct scene *s, const uint64_t *mib)
@@ -325,6 +362,7 @@ int main(void)
 		cmocka_unit_test(what_grows_by_as_much_each_time_is_kept),
 		cmocka_unit_test(what_replaces_a_state_is_a_state),
 		cmocka_unit_test(steps_of_two_classes_in_one_line_are_two),
+		cmocka_unit_test(steps_of_two_optimizers_in_a_row_are_two),
 		cmocka_unit_test(what_was_read_is_told_by_its_order),
 		cmocka_unit_test(what_was_read_is_no_state_where_the_optimizer_makes_its_own),
 		cmocka_unit_test(a_momentum_is_told_from_weights_that_are_gone),

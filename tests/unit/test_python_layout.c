@@ -46,8 +46,8 @@ static void known_versions_have_a_row_and_no_others(void **state)
 /* Places of the words that matter, from the headers of each version: 64-bit words. */
 static const struct place {
 	int minor;
-	unsigned current_frame, frame, code;
-} places[] = {{13, 23, 28, 34}, {14, 26, 31, 39}, {15, 26, 39, 47}};
+	unsigned current_frame, frame, code, tuple;
+} places[] = {{13, 23, 28, 34, 50}, {14, 26, 31, 39, 56}, {15, 26, 39, 47, 68}};
 
 /* Returns how many words matter; their indices in `matter`. */
 static unsigned describe(uint64_t *words, const struct python_layout *layout, unsigned *matter)
@@ -61,7 +61,9 @@ static unsigned describe(uint64_t *words, const struct python_layout *layout, un
 		{place->frame + 1, layout->frame_previous},
 		{place->frame + 2, layout->frame_code},
 		{place->frame + 3, layout->frame_instruction},
+		{place->frame + 4, layout->frame_locals},
 		{place->frame + 5, layout->frame_owner},
+		{place->tuple + 1, layout->tuple_items},
 		{place->code + 1, layout->code_file},
 		{place->code + 2, layout->code_name},
 		{place->code + 3, layout->code_qualname},
@@ -145,6 +147,7 @@ static unsigned make_type(struct fake_type *type, const struct python_layout *la
 	type->members[count++] =
 		(struct member){.name = "co_firstlineno", .offset = layout->code_first_line};
 	type->members[count++] = (struct member){.name = lines, .offset = layout->code_lines};
+	type->members[count++] = (struct member){.name = "co_flags", .offset = layout->code_flags};
 	if (layout->code_qualname != PYTHON_ABSENT)
 		type->members[count++] =
 			(struct member){.name = "co_qualname", .offset = layout->code_qualname};
