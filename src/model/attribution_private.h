@@ -80,6 +80,7 @@ struct stepper { /* a thread inside Optimizer.step */
 
 struct loop { /* a thread that trains, and the engine threads that work for it */
 	uint32_t main;	  /* thread id, 0 none yet */
+	uint32_t stepping; /* the engine's thread that took a step in the backward that goes on, 0 none */
 	uint64_t last;	  /* event of main */
 	uint64_t call_begin; /* of the call that goes on: sequence */
 	uint64_t backward_end; /* of the last one: sequence */

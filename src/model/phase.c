@@ -201,20 +201,6 @@ static void end_backward(struct model *m, struct loop *loop, const struct event 
 	settle_backward(m, loop);
 }
 
-static void note_backward(struct model *m, const struct event *e, const struct moment_facts *facts)
-{
-	struct loop *loop = facts->loop;
-	if (!facts->is_backward) {
-		if (loop->in_backward && is_of_main(loop, e))
-			end_backward(m, loop, e);
-		return;
-	}
-	if (!loop->in_backward && (e->what == MEMTRACE_BLOCK_ALLOC || !facts->is_engine))
-		begin_backward(m, loop, e);
-	if (facts->marks->flags & MARK_FLAG(MARK_GRAD_CALL) && !facts->is_engine)
-		loop->by_grad = true;
-}
-
 static struct stepper *stepper_of(struct model *m, struct thread *thread)
 {
 	if (!thread->stepper)
@@ -235,21 +221,46 @@ static void end_step(struct model *m, struct loop *loop, struct stepper *stepper
 		m->attribution->step_observer->ended(m->attribution->step_observer, e->sequence);
 }
 
+/* An optimizer that is called as soon as there is a gradient: what the engine does next may be in the next backward. */
+static void end_engine_step(struct model *m, struct loop *loop, const struct event *e)
+{
+	struct stepper *stepper = loop->stepping < m->thread_capacity ? m->threads[loop->stepping].stepper : NULL;
+	if (loop->stepping && stepper && stepper->is_stepping)
+		end_step(m, loop, stepper, e);
+	loop->stepping = 0;
+}
+
+static void note_backward(struct model *m, const struct event *e, const struct moment_facts *facts)
+{
+	struct loop *loop = facts->loop;
+	if (!facts->is_backward) {
+		if (loop->in_backward && is_of_main(loop, e)) {
+			end_engine_step(m, loop, e);
+			end_backward(m, loop, e);
+		}
+		return;
+	}
+	if (!loop->in_backward && (e->what == MEMTRACE_BLOCK_ALLOC || !facts->is_engine))
+		begin_backward(m, loop, e);
+	if (facts->marks->flags & MARK_FLAG(MARK_GRAD_CALL) && !facts->is_engine)
+		loop->by_grad = true;
+}
+
 /* The optimizer that an event names, 0 none. */
 static uint64_t optimizer_of(const struct event *e)
 {
 	return e->what == MEMTRACE_PHASE ? e->address : 0;
 }
 
-static bool is_same_step(const struct stepper *stepper, const struct stack_marks *marks, uint64_t optimizer)
+static bool is_same_optimizer(const struct stepper *stepper, const struct stack_marks *marks, uint64_t optimizer)
 {
-	bool is_same_class = !stepper->class || !marks->step_class || stepper->class == marks->step_class;
-	bool is_same_optimizer = !stepper->optimizer || !optimizer || stepper->optimizer == optimizer;
-	return stepper->site == marks->step_site && is_same_class && is_same_optimizer;
+	if (stepper->optimizer) /* a trace tells of every other one: functions named "step" do not matter */
+		return !optimizer || stepper->optimizer == optimizer;
+	return !stepper->class || !marks->step_class || stepper->class == marks->step_class;
 }
 
-/* Two optimizers in a row, with nothing between their steps, are told apart by who calls them, by
- * their classes, and by what they are. */
+/* Two optimizers in a row, with nothing between their steps, are told apart by who calls them, and by what they
+ * are, or by their classes where that is not known. */
 static void note_step(struct model *m, const struct event *e, const struct moment_facts *facts)
 {
 	struct thread *thread = thread_of(m, e->thread);
@@ -257,12 +268,14 @@ static void note_step(struct model *m, const struct event *e, const struct momen
 	struct stepper *stepper = is_stepping ? stepper_of(m, thread) : thread->stepper;
 	if (!stepper)
 		return;
-	if (stepper->is_stepping && (!is_stepping || !is_same_step(stepper, facts->marks, optimizer_of(e))))
+	if (stepper->is_stepping && (!is_stepping || stepper->site != facts->marks->step_site ||
+				     !is_same_optimizer(stepper, facts->marks, optimizer_of(e))))
 		end_step(m, facts->loop, stepper, e);
 	if (is_stepping) {
 		stepper->class = stepper->is_stepping && !facts->marks->step_class ? stepper->class :
 										     facts->marks->step_class;
 		stepper->is_stepping = true;
+		facts->loop->stepping = facts->is_engine ? e->thread : facts->loop->stepping;
 		stepper->site = facts->marks->step_site;
 		stepper->optimizer = optimizer_of(e) ? optimizer_of(e) : stepper->optimizer;
 	}

@@ -57,6 +57,7 @@ static const struct field record_fields[] = {
 
 static const struct field loop_fields[] = {
 	FIELD(struct loop, main),
+	FIELD(struct loop, stepping),
 	FIELD(struct loop, last),
 	FIELD(struct loop, call_begin),
 	FIELD(struct loop, backward_end),

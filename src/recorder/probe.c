@@ -73,10 +73,12 @@ static void tell_step(const struct record_look *look)
 void probe_note_launch(void)
 {
 	struct record_look look = record_look();
-	if (look.bits & PROBE_BACKWARD || thread_self.is_engine)
+	if (look.bits & PROBE_BACKWARD)
 		return;
 	if (look.bits & PROBE_OPTIMIZER) {
 		tell_step(&look);
+	} else if (thread_self.is_engine) {
+		thread_self.probe_step = 0;
 	} else if (look.bits & PROBE_FORWARD) {
 		probe_disarm();
 		tell_phase(0);

@@ -1,7 +1,7 @@
 /* What the recorder itself must know of the work that a thread does: optimizers that allocate nothing
- * are only seen when they launch kernels. After a backward the probe is armed: launches of threads
- * that are not autograd's walk their Python stack until a step or a module is seen. Disarmed it is
- * one load and a branch. And of copies from the host the first into each block is told. */
+ * are only seen when they launch kernels. After a backward the probe is armed: launches walk their
+ * Python stack until a module is seen, or very many were nothing. Disarmed it is one load and a
+ * branch. And of copies from the host the first into each block is told. */
 #ifndef MT_RECORDER_PROBE_H
 #define MT_RECORDER_PROBE_H
 
@@ -18,7 +18,7 @@
 #define PROBE_FORWARD	4
 #define PROBE_TORCH	8 /* of a frame only: the file is PyTorch's */
 
-#define PROBE_LAUNCHES 512 /* that a thread looks at after a backward */
+#define PROBE_LAUNCHES 16384 /* outside of steps, that a thread looks at after a backward */
 
 extern uint32_t probe_backwards __attribute__((visibility("hidden"))); /* that armed it */
 #define PROBE_COPIES 256

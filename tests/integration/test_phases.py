@@ -78,6 +78,14 @@ def test_steps_of_optimizers_that_allocate_nothing_are_counted(torch, tmp_path):
     check_peak(run)
 
 
+@pytest.mark.parametrize("torch", TORCHES)
+def test_steps_of_optimizers_in_a_row_are_told_apart(torch, tmp_path):
+    run = run_case("optimizers", tmp_path, torch)
+    told = report(run.trace)
+    totals = told["step_totals"]
+    assert {key: totals[key] for key in ("steps", "backwards")} == counts_of(run)
+
+
 def test_threads_that_train_at_once_have_loops_of_their_own(tmp_path):
     run = run_case("phases", tmp_path, SIMGPU_DEVICES="2", CASE_THREADS="1")
     told = check(run)
