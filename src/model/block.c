@@ -62,6 +62,7 @@ static void remove_block(struct model *m, struct block *block, const struct even
 
 static void add_block(struct model *m, struct device *d, struct span *span, const struct event *e)
 {
+	stage_end_look(m, d);
 	struct block *block = model_new(m, sizeof *block);
 	if (!block)
 		return;

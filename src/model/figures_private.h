@@ -233,6 +233,19 @@ void let_go_note_alloc(struct let_go *, uint64_t sequence);
 /* NULL: failed. */
 struct segment_block *let_go_add(struct model *, struct let_go *, const struct segment_block *);
 
+/* ---------- stage_end.c: what was let go while the program went on ---------- */
+
+struct stage_end { /* the one that had grown most */
+	struct suspect *moment; /* just before; NULL: there was none */
+	uint64_t growth_bytes, low_bytes; /* what had grown; live when it was gone */
+	uint64_t periods;		  /* steps until then */
+	bool has_ended; /* the model went too: a training came to its end, no epoch of one */
+	bool came_again; /* as much was let go once more, down to as low, some steps later */
+};
+
+/* Before a block that is obtained is counted. */
+void stage_end_look(struct model *, struct device *);
+
 /* ---------- device.c: the figures of a device ---------- */
 
 struct lazy { /* a value at the peak of a composition */
@@ -282,6 +295,7 @@ struct device {
 	struct model_fullest fullest;
 	struct segment_map *frozen_map;
 	struct let_go let_go; /* before the end of the program's own code */
+	struct stage_end stage_end;
 	struct trend trend, *frozen_trend;
 	struct casts casts;
 	struct bursts bursts;

@@ -53,13 +53,20 @@ struct model *model_create(const struct defs *defs)
 	return m;
 }
 
+static void release_maps(struct device *d)
+{
+	segment_map_release(d->frozen_map);
+	if (d->stage_end.moment)
+		segment_map_release(d->stage_end.moment->map);
+}
+
 void model_release(struct model *m)
 {
 	if (!m)
 		return;
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
 		if (m->devices[slot])
-			segment_map_release(m->devices[slot]->frozen_map);
+			release_maps(m->devices[slot]);
 	for (uint32_t i = 0; i < m->oom_count; i++)
 		segment_map_release(m->ooms[i]->map);
 	for (uint32_t i = 0; i < m->thread_capacity; i++)

@@ -112,6 +112,7 @@ struct suspect { /* a failure that may be an OOM; later one that is */
 	bool is_async;     /* by PyTorch's cudaMallocAsync backend */
 };
 
+void suspect_release(struct model *, struct suspect *); /* may be NULL */
 void oom_note_failure(struct model *, const struct event *);
 void oom_note_block(struct model *, const struct event *);
 void oom_note_meminfo(struct model *, const struct event *);

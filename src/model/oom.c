@@ -7,7 +7,7 @@
 
 #define PATIENCE 10000
 
-static void release_suspect(struct model *m, struct suspect *suspect)
+void suspect_release(struct model *m, struct suspect *suspect)
 {
 	if (!suspect)
 		return;
@@ -26,7 +26,7 @@ static void confirm(struct model *m, struct suspect *suspect)
 		m->ooms[m->oom_count++] = suspect;
 		settle_for_report(m);
 	} else {
-		release_suspect(m, suspect);
+		suspect_release(m, suspect);
 	}
 }
 
@@ -171,7 +171,7 @@ void oom_note_success(struct model *m, const struct event *e)
 	struct thread *thread = thread_of(m, e->thread);
 	if (!thread->suspect || !is_obtained(thread->suspect, e))
 		return;
-	release_suspect(m, thread->suspect);
+	suspect_release(m, thread->suspect);
 	thread->suspect = NULL;
 }
 
@@ -225,7 +225,7 @@ void oom_note_block(struct model *m, const struct event *e)
 	d->retries += !(e->flags & MEMTRACE_CAPTURING);
 	if (thread->suspect && is_host(thread->suspect))
 		confirm_thread(m, thread);
-	release_suspect(m, thread->suspect);
+	suspect_release(m, thread->suspect);
 	thread->suspect = NULL;
 	struct suspect *suspect = suspect_create(m, d, e);
 	if (!suspect)

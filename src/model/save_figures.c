@@ -96,6 +96,15 @@ static const struct field device_fields[] = {
 	FIELD_END,
 };
 
+static const struct field stage_end_fields[] = {
+	FIELD(struct stage_end, growth_bytes),
+	FIELD(struct stage_end, low_bytes),
+	FIELD(struct stage_end, periods),
+	FIELD_BOOL(struct stage_end, has_ended),
+	FIELD_BOOL(struct stage_end, came_again),
+	FIELD_END,
+};
+
 static const struct field casts_fields[] = {
 	FIELD(struct casts, bytes),
 	FIELD(struct casts, count),
@@ -187,7 +196,8 @@ SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 56);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 11592);
+SAVED_SIZE(device, 11632);
+SAVED_SIZE(stage_end, 40);
 SAVED_SIZE(casts, 80);
 SAVED_SIZE(bursts, 1048);
 SAVED_SIZE(burst_place, 32);
@@ -348,6 +358,8 @@ static void save_device(struct model *m, struct archive *a, struct device *d)
 	struct segment_map *now = NULL; /* made when it is asked for */
 	save_map(a, m->is_frozen ? &d->frozen_map : &now);
 	save_let_go(m, a, &d->let_go);
+	save_suspect(m, a, &d->stage_end.moment);
+	archive_fields(a, &d->stage_end, stage_end_fields);
 	save_trend(a, &d->trend);
 	save_trend_then(m, a, &d->frozen_trend);
 	archive_fields(a, &d->frozen_work, work_fields);

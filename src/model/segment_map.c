@@ -60,9 +60,9 @@ struct segment_block segment_block_of(const struct block *block)
 	};
 }
 
-static bool collect_blocks(const struct model *m, const struct device *d, struct segment_map *map)
+static bool collect_blocks(const struct model *m, const struct device *d, const struct let_go *gone, struct segment_map *map)
 {
-	size_t count = 0;
+	size_t count = gone->count;
 	const struct block *block;
 	for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 		count += block->slot == d->slot;
@@ -72,6 +72,8 @@ static bool collect_blocks(const struct model *m, const struct device *d, struct
 	for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
 		if (block->slot == d->slot)
 			map->blocks[map->block_count++] = segment_block_of(block);
+	for (uint32_t i = 0; i < gone->count; i++)
+		map->blocks[map->block_count++] = gone->blocks[i];
 	return sort_blocks(map);
 }
 
@@ -188,11 +190,12 @@ struct segment_map *segment_map_create(const struct model *m, const struct devic
 	struct arena *arena = d->has_blocks ? arena_create() : NULL;
 	struct segment_map *map = arena ? arena_alloc(arena, sizeof *map) : NULL;
 	struct maker maker = {.device = d, .map = map, .segment_capacity = 64};
+	static const struct let_go nothing;
 	if (map) {
 		map->arena = arena;
 		map->segments = arena_alloc(arena, maker.segment_capacity * sizeof *map->segments);
 	}
-	maker.failed = !map || !map->segments || !collect_blocks(m, d, map);
+	maker.failed = !map || !map->segments || !collect_blocks(m, d, &nothing, map);
 	if (!maker.failed)
 		walk(m, &maker);
 	if (maker.failed) {
@@ -202,6 +205,20 @@ struct segment_map *segment_map_create(const struct model *m, const struct devic
 	}
 	join_blocks(map);
 	return map;
+}
+
+struct segment_map *segment_map_of_blocks(const struct model *m, const struct device *d)
+{
+	struct arena *arena = arena_create();
+	struct segment_map *map = arena ? arena_alloc(arena, sizeof *map) : NULL;
+	if (map) {
+		map->arena = arena;
+		if (collect_blocks(m, d, &d->let_go, map))
+			return map;
+	}
+	if (arena)
+		arena_release(arena);
+	return NULL;
 }
 
 void segment_map_release(struct segment_map *map)

@@ -145,7 +145,8 @@ struct verdict_evidence {
 	uint64_t growth_periods;
 	uint64_t growth_each_bytes; /* a period, as it mostly was */
 	bool growth_is_by_step; /* a period is a step; else a stretch of block events */
-	bool was_let_go; /* what grew, at the program's end: the evidence is of just before */
+	bool was_let_go; /* what is blamed: the evidence is of just before; at the program's end, unless … */
+	bool went_on;	 /* … it went on after that */
 	uint64_t periods_left;	/* until memory would run out */
 	uint64_t count, bytes;	/* of what is blamed: survivors, copies, pinners */
 	uint64_t left_bytes;	/* live without the copies that are blamed */

@@ -175,3 +175,14 @@ void evidence_before_let_go(struct situation *at, const struct device *d)
 	for (uint32_t i = 0; i < gone->count; i++)
 		categories_add(at->m, &evidence->categories, gone->blocks[i].label, gone->blocks[i].bytes);
 }
+
+void evidence_of_stage_end(struct situation *at, const struct model_oom *figures)
+{
+	struct verdict_evidence *evidence = &at->verdict->evidence;
+	at->oom = figures;
+	evidence_of_oom(at);
+	at->oom = NULL;
+	evidence->was_let_go = evidence->went_on = true;
+	for (size_t i = 0; i < at->map->block_count; i++)
+		categories_add(at->m, &evidence->categories, at->map->blocks[i].label, at->map->blocks[i].bytes);
+}

@@ -92,12 +92,50 @@ static bool judge_let_go(struct finder *finder, struct verdict *verdict)
 	return judge_leak(&at);
 }
 
+/* As much is live again, some steps later, as when it was let go. */
+static bool stays_again(const struct finder *finder)
+{
+	const struct stage_end *kept = &finder->device->stage_end;
+	const struct trend_series *steps = &finder->at.trend->steps;
+	return steps->total_periods >= kept->periods + 4 && steps->count &&
+	       steps->windows[steps->count - 1].least_bytes >= kept->low_bytes + kept->growth_bytes / 4 * 3;
+}
+
+/* What had grown until a part of the program ended. What each epoch collects and lets go of is no leak. */
+static bool judge_stage_end(struct finder *finder, struct verdict *verdict)
+{
+	const struct stage_end *kept = &finder->device->stage_end;
+	const struct suspect *moment = kept->moment;
+	struct situation at = finder->at;
+	struct trend then;
+	if (!moment || !moment->map || !moment->trend || !at.trend || (!kept->has_ended && (kept->came_again || stays_again(finder))))
+		return false;
+	struct trend_growth growth = trend_growth_of(&moment->trend->steps);
+	keep_steps(moment->trend, &growth, &then);
+	*verdict = (struct verdict){.cause = VERDICT_UNKNOWN};
+	at.map = moment->map;
+	at.trend = &then;
+	at.work = &moment->work;
+	at.end = moment->oom.sequence;
+	evidence_of_stage_end(&at, &moment->oom);
+	if (!judge_leak(&at))
+		return false;
+	verdict->is_certain = false;
+	verdict->evidence.periods_left = UINT64_MAX;
+	return true;
+}
+
+static bool judge_leaks(struct finder *finder, struct verdict *verdict)
+{
+	return judge_leak(&finder->at) || judge_let_go(finder, verdict) || judge_stage_end(finder, verdict);
+}
+
 /* How long memory lasts is no question any more when it has run out. */
 static void find_leak(struct finder *finder)
 {
 	struct verdict verdict;
 	begin(finder, &verdict);
-	if ((!judge_leak(&finder->at) && !judge_let_go(finder, &verdict)) || is_told(finder))
+	if (!judge_leaks(finder, &verdict) || is_told(finder))
 		return;
 	if (finder->device->ooms)
 		verdict.evidence.periods_left = UINT64_MAX;

@@ -27,6 +27,8 @@ void evidence_of_oom(struct situation *);
 void evidence_of_end(struct situation *, const struct device *);
 /* After that: of the moment when the device obtained its last block. */
 void evidence_before_let_go(struct situation *, const struct device *);
+/* Of a moment at which a part of the program ended, after which it went on. */
+void evidence_of_stage_end(struct situation *, const struct model_oom *figures);
 struct stack_marks marks_at(const struct situation *, uint32_t stack);
 /* A frame of the stack whose function has one of the words in its name; words end with NULL. */
 bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);

@@ -192,6 +192,7 @@ static void add_growth(struct json *json, const struct verdict_evidence *evidenc
 	json_known(json, "steps_left", evidence->growth_is_by_step && evidence->periods_left != UINT64_MAX,
 		   evidence->periods_left);
 	json_bool(json, "was_let_go", evidence->was_let_go);
+	json_bool(json, "program_went_on", evidence->went_on);
 	json_close(json, '}');
 }
 

@@ -149,16 +149,18 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 	};
 	const struct verdict_evidence *evidence = &verdict->evidence;
 	uint64_t each = evidence->growth_each_bytes;
-	text_add(out, "Live memory grows: ");
+	text_add(out, evidence->went_on ? "Live memory grew: " : "Live memory grows: ");
 	if (evidence->growth_is_by_step && each) {
 		add_number(out, "+", each);
 		add_count(out, " a step for ", evidence->growth_periods, " step, none", " steps, none");
-		text_add(out, evidence->was_let_go ? " freed until the program's end. " : " freed. ");
+		text_add(out, " freed");
 	} else {
 		add_number(out, "+", evidence->growth_bytes);
 		text_add(out, ", steadily, and none of it was freed");
-		text_add(out, evidence->was_let_go ? " until the program's end. " : ". ");
 	}
+	text_add(out, evidence->went_on	     ? " until all was let go, and the program went on. " :
+		      evidence->was_let_go ? " until the program's end. " :
+					     ". ");
 	add_count(out, "", evidence->count, " block", " blocks");
 	add_number(out, " (", evidence->bytes);
 	text_add(out, evidence->was_let_go ? ") were held by " : ") are held by ");

@@ -112,16 +112,77 @@ static void it_is_told_of_a_model_that_was_saved_meanwhile(void **state)
 	check_leak(&found, true);
 }
 
-/* The next part of the program has its room. */
-static void what_is_let_go_before_the_program_goes_on_is_no_finding(void **state)
+static void check_stage(struct scene *s)
 {
 	struct verdict found;
+	assert_int_equal(find(s, &found), 1);
+	assert_int_equal(found.cause, VERDICT_LEAK);
+	assert_false(found.is_certain);
+	assert_true(found.evidence.went_on);
+	assert_int_equal(found.evidence.bytes, STEPS * KEPT);
+	assert_int_equal(found.evidence.live_bytes, (STEPS + 2) * KEPT);
+	assert_int_equal(found.evidence.periods_left, UINT64_MAX);
+}
+
+/* A part of the program has ended; what follows has its room. */
+static void what_is_let_go_before_the_program_goes_on_is_told_as_likely(void **state)
+{
 	struct scene s;
 	(void)state;
 	run_steps(&s);
 	let_go(&s, 0, STEPS);
 	block(&s, place(0), KEPT, TORCH);
-	assert_int_equal(find(&s, &found), 0);
+	check_stage(&s);
+}
+
+static void it_is_told_though_the_program_trains_on(void **state)
+{
+	struct scene s;
+	(void)state;
+	run_steps(&s);
+	let_go(&s, 0, STEPS);
+	for (unsigned i = 0; i < STEPS; i++) {
+		block(&s, place(0), KEPT, TORCH);
+		block_free(&s, place(0));
+		end_step(&s);
+	}
+	check_stage(&s);
+}
+
+static void a_part_that_has_ended_is_told_of_a_model_that_was_saved(void **state)
+{
+	struct state saved;
+	struct scene s;
+	int error;
+	(void)state;
+	run_steps(&s);
+	let_go(&s, 0, STEPS);
+	block(&s, place(0), KEPT, TORCH);
+	assert_int_equal(state_save(&saved, s.m), 0);
+	model_release(s.m);
+	s.m = state_load(&saved, s.defs, 512, &error);
+	assert_int_equal(error, 0);
+	free(saved.bytes);
+	check_stage(&s);
+}
+
+/* Those of the second are live at the end, or let go too. */
+static void the_results_of_two_epochs_are_no_finding(void **state)
+{
+	struct verdict found;
+	struct scene s;
+	(void)state;
+	for (unsigned kept = 0; kept < 2; kept++) {
+		begin(&s);
+		for (unsigned i = 0; i < 2 * STEPS; i++) {
+			step(&s, i);
+			if (i % STEPS == STEPS - 1)
+				let_go(&s, 0, STEPS);
+		}
+		if (kept)
+			block(&s, place(0), KEPT, TORCH);
+		assert_int_equal(find(&s, &found), 0);
+	}
 }
 
 /* The results of an epoch, four times. */
@@ -175,7 +236,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_let_go_at_the_end_is_told_as_what_stays),
 		cmocka_unit_test(it_is_told_of_a_model_that_was_saved_meanwhile),
-		cmocka_unit_test(what_is_let_go_before_the_program_goes_on_is_no_finding),
+		cmocka_unit_test(what_is_let_go_before_the_program_goes_on_is_told_as_likely),
+		cmocka_unit_test(it_is_told_though_the_program_trains_on),
+		cmocka_unit_test(a_part_that_has_ended_is_told_of_a_model_that_was_saved),
+		cmocka_unit_test(the_results_of_two_epochs_are_no_finding),
 		cmocka_unit_test(what_is_let_go_each_time_is_no_finding),
 		cmocka_unit_test(what_has_come_to_rest_is_no_finding),
 		cmocka_unit_test(what_an_oom_let_go_is_no_finding),
