@@ -120,6 +120,14 @@ static uint64_t call_begin(const struct loop *loop)
 	return begin ? begin : UINT64_MAX;
 }
 
+static bool is_without_grad(const struct loop *loop)
+{
+	uint32_t left = 0;
+	for (const struct block *block = loop->call.first; block; block = block->facts.next)
+		left++;
+	return loop->in_forward && loop->call_count >= 8 && left * 4 < loop->call_count;
+}
+
 void attribution_describe_work(const struct model *m, uint8_t slot, struct work *work)
 {
 	const struct attribution *a = m->attribution;
@@ -133,6 +141,7 @@ void attribution_describe_work(const struct model *m, uint8_t slot, struct work 
 		.passes = loop ? loop->passes : 0,
 		.passes_least = loop ? loop->passes_least : 0,
 		.has_trained = a->has_trained,
+		.is_without_grad = loop && is_without_grad(loop),
 	};
 }
 

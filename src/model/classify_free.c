@@ -331,11 +331,12 @@ bool block_is_of_first_pass(const struct model *m, const struct block *block)
 	return d && d->is_unwinding && !m->attribution->has_trained;
 }
 
-/* While the interpreter ends, nobody frees a block for a reason. */
+/* While the interpreter ends, or an exception unwinds, nobody frees a block for a reason; but which blocks a graph holds,
+ * and not a function, is still seen then. */
 static bool is_decided(const struct model *m, const struct block *block)
 {
 	bool is_provisional = label_meaning(block->facts.label, m->attribution->has_trained).is_provisional;
-	return is_provisional ? block_is_of_first_pass(m, block) : m->is_frozen;
+	return is_provisional ? block_is_of_first_pass(m, block) : m->is_frozen || m->devices[block->slot]->is_unwinding;
 }
 
 void classify_free(struct model *m, struct block *block, const struct event *e,

@@ -196,6 +196,7 @@ struct work { /* what was going on at a moment that is judged */
 	uint64_t step_most_bytes; /* allocated at the peak of the largest of the steps before, as far as they are kept */
 	uint32_t passes, passes_least; /* of the loop: forward passes since the last backward; the fewest before one */
 	bool has_trained;
+	bool is_without_grad; /* the call of a module that goes on: it keeps next to nothing of what it makes */
 };
 
 /* ---------- timeline.c: how much there was when ---------- */

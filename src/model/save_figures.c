@@ -183,7 +183,7 @@ static const struct field work_fields[] = {
 	FIELD(struct work, steps), FIELD(struct work, backwards), FIELD(struct work, call_begin),
 	FIELD(struct work, casts_end), FIELD(struct work, backward_end), FIELD(struct work, step_most_bytes),
 	FIELD(struct work, passes), FIELD(struct work, passes_least),
-	FIELD_BOOL(struct work, has_trained), FIELD_END,
+	FIELD_BOOL(struct work, has_trained), FIELD_BOOL(struct work, is_without_grad), FIELD_END,
 };
 
 SAVED_SIZE(meter, 40);

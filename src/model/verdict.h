@@ -90,6 +90,7 @@ enum verdict_advice {
 	ADVICE_SMALLER_BATCH,
 	ADVICE_CHECKPOINT,
 	ADVICE_NO_GRAD,
+	ADVICE_NO_GRAD_IF, /* it is not known whether it is so already */
 	ADVICE_SMALLER_EVAL,
 	ADVICE_LOAD_CPU,
 	ADVICE_SMALLER_MODEL,
@@ -149,6 +150,7 @@ struct verdict_evidence {
 	bool went_on;	 /* … it went on after that */
 	uint64_t periods_left;	/* until memory would run out */
 	uint64_t count, bytes;	/* of what is blamed: survivors, copies, pinners */
+	uint64_t copied_bytes;	/* parameters without the copies of them that are blamed */
 	uint64_t left_bytes;	/* live without the copies that are blamed */
 	uint32_t stack;		/* the largest of them, 0 none */
 	uint64_t retries;

@@ -72,7 +72,9 @@ static void advise_evaluation(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	add(verdict, ADVICE_NO_GRAD, verdict_graph_bytes(evidence));
+	bool is_open = evidence->categories.provisional_bytes[MODEL_ACTIVATIONS] * 2 > verdict_graph_bytes(evidence);
+	if (!at->work->is_without_grad)
+		add(verdict, is_open ? ADVICE_NO_GRAD_IF : ADVICE_NO_GRAD, verdict_graph_bytes(evidence));
 	add(verdict, ADVICE_SMALLER_EVAL, (evidence->batch_bytes + evidence->asked_bytes) / 2);
 	if (!at->work->has_trained && evidence->categories.bytes[MODEL_PARAMETERS] * 4 > evidence->live_bytes)
 		verdict_add_action(verdict, ADVICE_SMALLER_MODEL, false, 0);

@@ -18,6 +18,7 @@ struct size_count {
 struct sizes_table {
 	struct size_count rows[COPY_SIZES]; /* open addressing */
 	uint32_t used;
+	uint64_t bytes; /* of the originals */
 	uint64_t first_born; /* of the originals */
 };
 
@@ -96,8 +97,10 @@ static void count_originals(const struct situation *at, struct sizes_table *tabl
 {
 	for (size_t i = 0; i < at->map->block_count; i++) {
 		const struct segment_block *block = &at->map->blocks[i];
-		if (model_label_category(at->m, block->label) != MODEL_PARAMETERS || block->bytes < SIGNIFICANT ||
-		    is_made_as_copy(at, block))
+		if (model_label_category(at->m, block->label) != MODEL_PARAMETERS || is_made_as_copy(at, block))
+			continue;
+		table->bytes += block->bytes;
+		if (block->bytes < SIGNIFICANT)
 			continue;
 		struct size_count *row = size_row(table, asked_bytes(block));
 		if (!row)
@@ -125,6 +128,7 @@ static void count_loaded(const struct situation *at, struct sizes_table *table)
 }
 
 struct copies { /* of parameters */
+	uint64_t of_bytes; /* these themselves */
 	uint64_t bytes, count;
 	uint64_t beside_bytes; /* of these, what the program computed */
 	uint32_t stack; /* of the largest */
@@ -164,6 +168,7 @@ static struct copies count_copies(const struct situation *at)
 			copies.stack = block->stack;
 		}
 	}
+	copies.of_bytes = table->bytes;
 	arena_free(at->arena, table, sizeof *table);
 	if (copies.bytes <= other_bytes)
 		copies.bytes = 0;
@@ -181,15 +186,17 @@ bool judge_duplicate(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;
 	struct verdict_evidence *evidence = &verdict->evidence;
-	uint64_t parameters = evidence->categories.bytes[MODEL_PARAMETERS];
 	struct copies copies = at->map ? count_copies(at) : (struct copies){0};
-	uint64_t bytes = copies.bytes;
+	uint64_t bytes = copies.bytes, all = evidence->categories.bytes[MODEL_PARAMETERS];
+	uint64_t others = all > bytes ? all - bytes : 0; /* copies are parameters too, until it is known better */
+	uint64_t parameters = copies.of_bytes > others ? copies.of_bytes : others;
 	bool is_whole = bytes && bytes * 5 >= parameters;
 	bool would_fit = !at->oom || bytes >= evidence->short_bytes;
 	if (!is_whole || !would_fit || bytes * 10 < evidence->live_bytes)
 		return false;
 	verdict->cause = VERDICT_DUPLICATE;
 	verdict->is_certain = bytes * 3 >= parameters && !copies.is_doubtful;
+	evidence->copied_bytes = parameters;
 	evidence->count = copies.count;
 	evidence->bytes = bytes;
 	evidence->stack = copies.stack;

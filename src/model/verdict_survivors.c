@@ -249,6 +249,7 @@ static void sum_grown(const struct situation *at, struct families *all)
 		if (!may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
 			continue;
 		all->growing_bytes += family->bytes;
+		all->count += family->count;
 		if (!all->largest || family->bytes > all->largest->bytes)
 			all->largest = family;
 	}
@@ -329,11 +330,10 @@ static bool is_large(const struct situation *at, const struct trend_growth *grow
 
 static void blame_casts(struct situation *at)
 {
-	struct verdict *verdict = at->verdict;
-	verdict->cause = VERDICT_AUTOCAST_COPIES;
-	verdict->kind = VERDICT_KIND_NONE;
-	verdict->is_certain = false;
-	verdict->actions[0].advice = ADVICE_CLEAR_AUTOCAST;
+	at->verdict->cause = VERDICT_AUTOCAST_COPIES;
+	at->verdict->kind = VERDICT_KIND_NONE;
+	at->verdict->is_certain = false;
+	at->verdict->actions[0].advice = ADVICE_CLEAR_AUTOCAST;
 }
 
 static bool judge_rise(struct situation *at, struct trend_growth growth, bool by_step)

@@ -41,6 +41,8 @@ bool judge_trial(struct situation *at)
 		*evidence = before;
 		return false;
 	}
+	uint64_t live = evidence->bytes - (is_asked ? evidence->asked_bytes : 0);
+	evidence->batch_bytes -= live < evidence->batch_bytes ? live : evidence->batch_bytes;
 	verdict->cause = VERDICT_SPIKE;
 	verdict->kind = VERDICT_KIND_FIRST_STEP;
 	verdict_add_action(verdict, ADVICE_NO_TRIAL, true, evidence->bytes);

@@ -28,6 +28,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_SMALLER_BATCH] = "half the batch",
 		[ADVICE_CHECKPOINT] = "checkpointing the activations (torch.utils.checkpoint)",
 		[ADVICE_NO_GRAD] = "evaluation under torch.no_grad()",
+		[ADVICE_NO_GRAD_IF] = "evaluation under torch.no_grad(), unless it is so already",
 		[ADVICE_SMALLER_EVAL] = "a smaller batch for evaluation, its results on the CPU",
 		[ADVICE_LOAD_CPU] = "load and save by way of the CPU (map_location='cpu')",
 		[ADVICE_SMALLER_MODEL] = "keep less at once, or take a larger card",

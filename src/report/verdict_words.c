@@ -5,13 +5,24 @@
 #include "base/units.h"
 #include "report/where.h"
 
-static void add_stack(struct text *out, const struct verdict_words *words, uint32_t stack)
+void words_add_stack(struct text *out, const struct verdict_words *words, uint32_t stack)
 {
 	struct where where = where_find(words->defs, stack, 0);
 	where_add(out, words->defs, &where, true);
 }
 
-static void add_number(struct text *out, const char *before, uint64_t bytes)
+/* A line inside a module is not the one that keeps what it makes: that is rather where the module is called. */
+static void add_stack_and_caller(struct text *out, const struct verdict_words *words, uint32_t stack)
+{
+	const struct def_python_frame *caller = where_find_caller(words->defs, stack);
+	words_add_stack(out, words, stack);
+	if (!caller)
+		return;
+	text_add(out, ", called at ");
+	where_add_frame(out, words->defs, caller);
+}
+
+void words_add_number(struct text *out, const char *before, uint64_t bytes)
 {
 	text_add(out, before);
 	if (bytes == UINT64_MAX)
@@ -20,7 +31,7 @@ static void add_number(struct text *out, const char *before, uint64_t bytes)
 		text_add_size(out, bytes);
 }
 
-static void add_count(struct text *out, const char *before, uint64_t count, const char *one, const char *many)
+void words_add_count(struct text *out, const char *before, uint64_t count, const char *one, const char *many)
 {
 	text_add(out, before);
 	text_add_count(out, count);
@@ -31,10 +42,10 @@ static void add_count(struct text *out, const char *before, uint64_t count, cons
 
 static void say_impossible(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
-	add_number(out, "This one request is ", verdict->evidence.asked_bytes);
-	add_number(out, ", the whole card has ", verdict->evidence.total_bytes);
+	words_add_number(out, "This one request is ", verdict->evidence.asked_bytes);
+	words_add_number(out, ", the whole card has ", verdict->evidence.total_bytes);
 	text_add(out, ": a shape, length or mask is larger than meant, at ");
-	add_stack(out, words, verdict->evidence.stack);
+	words_add_stack(out, words, verdict->evidence.stack);
 	text_add(out, ".");
 }
 
@@ -46,8 +57,8 @@ static void add_fraction(struct text *out, uint64_t hundredths)
 
 static void say_refusal(struct text *out, const struct verdict_evidence *evidence)
 {
-	add_number(out, "The driver refused ", evidence->segment_bytes);
-	add_number(out, " although ", evidence->free_bytes);
+	words_add_number(out, "The driver refused ", evidence->segment_bytes);
+	words_add_number(out, " although ", evidence->free_bytes);
 	text_add(out, " of the card were free: a limit below the card's own (a MIG slice, a vGPU, a container, WSL, "
 		      "`ulimit -v`), or another process had them at that moment.");
 }
@@ -62,8 +73,8 @@ static void say_limit(struct text *out, const struct verdict *verdict, const str
 		return;
 	}
 	text_add(out, "No call to the driver failed: PyTorch refused by a limit of its own (memory fraction)");
-	add_number(out, ". It had reserved ", reserved);
-	add_number(out, " and needed ", evidence->segment_bytes);
+	words_add_number(out, ". It had reserved ", reserved);
+	words_add_number(out, " and needed ", evidence->segment_bytes);
 	text_add(out, " more");
 	if (total >= 100 && reserved + evidence->segment_bytes <= total) {
 		text_add(out, ": the fraction is between ");
@@ -74,7 +85,7 @@ static void say_limit(struct text *out, const struct verdict *verdict, const str
 	text_add(out, ".");
 	if (evidence->free_bytes == UINT64_MAX)
 		return;
-	add_number(out, " ", evidence->free_bytes);
+	words_add_number(out, " ", evidence->free_bytes);
 	text_add(out, " of the card were free.");
 }
 
@@ -82,27 +93,27 @@ static void say_others(struct text *out, const struct verdict *verdict, const st
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
 	(void)words;
-	add_number(out, "", evidence->bytes);
-	add_number(out, " of the card's ", evidence->total_bytes);
+	words_add_number(out, "", evidence->bytes);
+	words_add_number(out, " of the card's ", evidence->total_bytes);
 	text_add(out, verdict->is_certain ? " are in use by other processes" :
 					    " are in use by what is not this program's: other processes, or a context");
-	add_number(out, "; this one has ", evidence->live_bytes + evidence->idle_bytes + evidence->outside_bytes);
+	words_add_number(out, "; this one has ", evidence->live_bytes + evidence->idle_bytes + evidence->outside_bytes);
 	text_add(out, ".");
 }
 
 static void say_outside(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	add_number(out, "", evidence->bytes);
+	words_add_number(out, "", evidence->bytes);
 	if (verdict->action_count && verdict->actions[0].advice == ADVICE_EMPTY_CACHE) {
 		text_add(out, " lie idle in PyTorch's cache while a library asks the driver for memory, at ");
 	} else {
 		text_add(out, " were obtained in this process past PyTorch");
-		add_number(out, ", which holds ", evidence->live_bytes + evidence->idle_bytes);
-		add_number(out, " (", evidence->live_bytes);
+		words_add_number(out, ", which holds ", evidence->live_bytes + evidence->idle_bytes);
+		words_add_number(out, " (", evidence->live_bytes);
 		text_add(out, " live). The largest is from ");
 	}
-	add_stack(out, words, evidence->stack);
+	words_add_stack(out, words, evidence->stack);
 	text_add(out, ".");
 }
 
@@ -110,9 +121,9 @@ static void say_pinners(struct text *out, const struct verdict_evidence *evidenc
 {
 	if (!evidence->stack)
 		return;
-	add_number(out, " Most of it is kept by ", evidence->bytes);
-	add_count(out, " in ", evidence->count, " segment, from ", " segments, from ");
-	add_stack(out, words, evidence->stack);
+	words_add_number(out, " Most of it is kept by ", evidence->bytes);
+	words_add_count(out, " in ", evidence->count, " segment, from ", " segments, from ");
+	words_add_stack(out, words, evidence->stack);
 	text_add(out, ".");
 }
 
@@ -127,12 +138,12 @@ static void say_fragmentation(struct text *out, const struct verdict *verdict, c
 		[VERDICT_KIND_PENDING_FREE] = "but was still waiting for another stream (record_stream): a second try may pass",
 	};
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	add_number(out, "The memory is there, ", evidence->idle_bytes);
+	words_add_number(out, "The memory is there, ", evidence->idle_bytes);
 	text_add(out, " idle in PyTorch, ");
 	text_add(out, reasons[verdict->kind]);
-	add_number(out, ". The largest hole is ", evidence->largest_hole_bytes);
-	add_number(out, ", the request ", evidence->asked_bytes);
-	add_number(out, "; the driver lacked ", evidence->missing_bytes);
+	words_add_number(out, ". The largest hole is ", evidence->largest_hole_bytes);
+	words_add_number(out, ", the request ", evidence->asked_bytes);
+	words_add_number(out, "; the driver lacked ", evidence->missing_bytes);
 	text_add(out, ".");
 	if (verdict->kind == VERDICT_KIND_PINNED || verdict->kind == VERDICT_KIND_SIZE_CLASS)
 		say_pinners(out, evidence, words);
@@ -151,166 +162,63 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 	uint64_t each = evidence->growth_each_bytes;
 	text_add(out, evidence->went_on ? "Live memory grew: " : "Live memory grows: ");
 	if (evidence->growth_is_by_step && each) {
-		add_number(out, "+", each);
-		add_count(out, " a step for ", evidence->growth_periods, " step, none", " steps, none");
+		words_add_number(out, "+", each);
+		words_add_count(out, " a step for ", evidence->growth_periods, " step, none", " steps, none");
 		text_add(out, " freed");
 	} else {
-		add_number(out, "+", evidence->growth_bytes);
+		words_add_number(out, "+", evidence->growth_bytes);
 		text_add(out, ", steadily, and none of it was freed");
 	}
 	text_add(out, evidence->went_on	     ? " until all was let go, and the program went on. " :
 		      evidence->was_let_go ? " until the program's end. " :
 					     ". ");
-	add_count(out, "", evidence->count, " block", " blocks");
-	add_number(out, " (", evidence->bytes);
+	words_add_count(out, "", evidence->count, " block", " blocks");
+	words_add_number(out, " (", evidence->bytes);
 	text_add(out, evidence->was_let_go ? ") were held by " : ") are held by ");
 	text_add(out, holders[verdict->kind] ? holders[verdict->kind] : "the program");
 	text_add(out, ", most from ");
-	add_stack(out, words, evidence->stack);
+	add_stack_and_caller(out, words, evidence->stack);
 	text_add(out, ".");
 	if (!words->is_finding || evidence->periods_left == UINT64_MAX || !evidence->growth_is_by_step)
 		return;
 	if (!evidence->periods_left)
 		text_add(out, " The next step may run out of memory.");
 	else
-		add_count(out, " Out of memory in about ", evidence->periods_left, " step.", " steps.");
+		words_add_count(out, " Out of memory in about ", evidence->periods_left, " step.", " steps.");
 }
 
 static void say_duplicate(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	uint64_t parameters = evidence->categories.bytes[MODEL_PARAMETERS];
+	uint64_t parameters = evidence->copied_bytes;
 	text_add(out, evidence->was_let_go ? "Until the program's end there was a second copy of " : "There is a second copy of ");
 	text_add(out, evidence->bytes * 4 < parameters * 3 ? "a part of the weights: " : "the weights: ");
-	add_number(out, "", evidence->bytes);
-	add_count(out, " in ", evidence->count, " block", " blocks");
+	words_add_number(out, "", evidence->bytes);
+	words_add_count(out, " in ", evidence->count, " block", " blocks");
 	text_add(out, " that match parameters size by size, from ");
-	add_stack(out, words, evidence->stack);
-	add_number(out, ". The parameters are ", parameters);
-	text_add(out, ".");
-}
-
-/* The rest of what is live, and of it what a pass that goes on has made: its graph, most likely. */
-static bool say_rest(struct text *out, const struct verdict_evidence *evidence, uint64_t rest, const char *between)
-{
-	bool is_first = evidence->live_bytes == rest;
-	uint64_t undecided = evidence->pass_bytes;
-	if (undecided > rest)
-		undecided = rest;
-	if (undecided * 20 > evidence->live_bytes) {
-		add_number(out, between, undecided);
-		text_add(out, " made by the pass that was going on (activations, most likely)");
-		rest -= undecided;
-		between = ", ";
-		is_first = false;
-	}
-	if (rest * 20 > evidence->live_bytes) {
-		text_add(out, between);
-		add_number(out, "other ", rest);
-		is_first = false;
-	}
-	return !is_first;
-}
-
-static void say_composition(struct text *out, const struct verdict_evidence *evidence)
-{
-	static const struct {
-		enum model_category category;
-		const char *name;
-	} parts[] = {{MODEL_PARAMETERS, "parameters "},
-		     {MODEL_GRADIENTS, "gradients "},
-		     {MODEL_OPTIMIZER_STATE, "optimizer state "},
-		     {MODEL_ACTIVATIONS, "activations "},
-		     {MODEL_INPUT, "input "}};
-	const char *between = "Live: ";
-	uint64_t rest = evidence->live_bytes;
-	if (evidence->asked_bytes * 2 > evidence->live_bytes && evidence->asked_bytes * 5 > evidence->total_bytes) {
-		add_number(out, "This one request is ", evidence->asked_bytes);
-		text_add(out, ". ");
-	}
-	for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
-		uint64_t bytes = evidence->categories.bytes[parts[i].category];
-		if (bytes * 200 < evidence->live_bytes || !bytes)
-			continue;
-		text_add(out, between);
-		add_number(out, parts[i].name, bytes);
-		rest -= bytes < rest ? bytes : rest;
-		between = ", ";
-	}
-	bool is_said = say_rest(out, evidence, rest, between);
-	add_number(out, is_said ? "; the card has " : "The card has ", evidence->total_bytes);
-	text_add(out, ".");
-	if (evidence->held_bytes) {
-		add_number(out, " ", evidence->held_bytes);
-		text_add(out, " of it are left of the try before, which ran out too: the exception, while it is handled, "
-			      "holds the frames that it came through.");
-	}
-	if (evidence->batch_bytes * 10 > evidence->live_bytes) {
-		add_number(out, " About ", evidence->batch_bytes);
-		text_add(out, " of it shrink with the batch.");
-	}
-}
-
-static void say_spike(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
-{
-	static const char *const phases[VERDICT_KIND_COUNT] = {
-		[VERDICT_KIND_NONE] = "This step needs more than those before. ",
-		[VERDICT_KIND_FIRST_STEP] = "The first step needs more than later ones. ",
-		[VERDICT_KIND_OPTIMIZER] = "The optimizer's step needs more than forward and backward. ",
-		[VERDICT_KIND_EVALUATION] = "Evaluation needs more than training. ",
-		[VERDICT_KIND_LOAD] = "Loading or saving needs more than the rest of the run. ",
-		[VERDICT_KIND_BACKWARD] = "This backward pass needs more than those before. ",
-	};
-	const struct verdict_evidence *evidence = &verdict->evidence;
-	text_add(out, phases[verdict->kind]);
-	if (evidence->step_most_bytes) {
-		add_number(out, "With what it asks for it is at ", evidence->live_bytes + evidence->asked_bytes);
-		add_number(out, "; of the steps before, the largest took ", evidence->step_most_bytes);
-		text_add(out, ". ");
-	}
-	if (verdict->kind == VERDICT_KIND_FIRST_STEP) {
-		add_number(out, "", verdict->evidence.bytes);
-		text_add(out, " are for a trial (of variants, a warm-up), from ");
-		add_stack(out, words, verdict->evidence.stack);
-		text_add(out, ". ");
-	}
-	say_composition(out, &verdict->evidence);
-}
-
-static void say_too_big(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
-{
-	const uint64_t *bytes = verdict->evidence.categories.bytes;
-	(void)words;
-	say_composition(out, &verdict->evidence);
-	if (!verdict->evidence.steps && bytes[MODEL_PARAMETERS] && !bytes[MODEL_GRADIENTS])
-		text_add(out, " Nothing has trained yet: if it is to, the rest of this pass, gradients and the optimizer's "
-			      "state come on top.");
-	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
-		add_number(out, " With the optimizer's state they need ", verdict->evidence.bytes);
-	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
-		text_add(out, ".");
-	add_number(out, " Idle in PyTorch's cache: ", verdict->evidence.idle_bytes);
+	words_add_stack(out, words, evidence->stack);
+	words_add_number(out, ". The parameters are ", parameters);
 	text_add(out, ".");
 }
 
 static void say_near_limit(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	(void)words;
-	add_count(out, "PyTorch ran into the card's end ", verdict->evidence.retries, " time", " times");
+	words_add_count(out, "PyTorch ran into the card's end ", verdict->evidence.retries, " time", " times");
 	text_add(out, ", emptied its whole cache and tried again: each costs milliseconds, and the next may fail.");
 }
 
 static void say_host(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	add_number(out, "The host refused to pin ", evidence->asked_bytes);
-	add_number(out, ", with ", evidence->live_bytes);
+	words_add_number(out, "The host refused to pin ", evidence->asked_bytes);
+	words_add_number(out, ", with ", evidence->live_bytes);
 	text_add(out, " pinned by this process already; the GPU's memory has nothing to do with it.");
 	if (!evidence->bytes)
 		return;
-	add_number(out, " ", evidence->bytes);
-	add_count(out, " of it in ", evidence->count, " allocation, at ", " allocations, at ");
-	add_stack(out, words, evidence->stack);
+	words_add_number(out, " ", evidence->bytes);
+	words_add_count(out, " of it in ", evidence->count, " allocation, at ", " allocations, at ");
+	words_add_stack(out, words, evidence->stack);
 	text_add(out, ".");
 }
 
@@ -319,28 +227,28 @@ static void say_casts(struct text *out, const struct verdict *verdict, const str
 	const struct verdict_evidence *evidence = &verdict->evidence;
 	text_add(out, "Autocast keeps a copy of each weight that it has cast until its region is left, and the weight with it. ");
 	if (words->is_finding) {
-		add_number(out, "Leaving a region gave back ", evidence->bytes);
-		add_count(out, " in ", evidence->count, " block", " blocks");
-		add_number(out, "; all else that was live was ", evidence->left_bytes);
+		words_add_number(out, "Leaving a region gave back ", evidence->bytes);
+		words_add_count(out, " in ", evidence->count, " block", " blocks");
+		words_add_number(out, "; all else that was live was ", evidence->left_bytes);
 	} else {
-		add_count(out, "", evidence->count, " block", " blocks");
-		add_number(out, " of such copies and weights are live, ", evidence->bytes);
-		add_number(out, ", of ", evidence->live_bytes);
+		words_add_count(out, "", evidence->count, " block", " blocks");
+		words_add_number(out, " of such copies and weights are live, ", evidence->bytes);
+		words_add_number(out, ", of ", evidence->live_bytes);
 	}
 	text_add(out, ", so most of these weights were gone already. The copies are from ");
-	add_stack(out, words, evidence->stack);
+	words_add_stack(out, words, evidence->stack);
 	text_add(out, ".");
 }
 
 static void say_idle_cache(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	add_number(out, "", evidence->bytes);
-	add_number(out, " of the card's ", evidence->total_bytes);
+	words_add_number(out, "", evidence->bytes);
+	words_add_number(out, " of the card's ", evidence->total_bytes);
 	text_add(out, " lie idle in PyTorch's cache: no block has been in");
-	add_count(out, " these ", evidence->count, " segment", " segments");
+	words_add_count(out, " these ", evidence->count, " segment", " segments");
 	text_add(out, " since the middle of the run. They were obtained at ");
-	add_stack(out, words, evidence->stack);
+	words_add_stack(out, words, evidence->stack);
 	text_add(out, ". Harmless, unless other processes or libraries need the card.");
 }
 
@@ -363,8 +271,8 @@ static const struct cause_words {
 	[VERDICT_FRAGMENTATION] = {"FRAGMENTATION", say_fragmentation},
 	[VERDICT_LEAK] = {"LEAK", say_leak},
 	[VERDICT_DUPLICATE] = {"TWICE IN MEMORY", say_duplicate},
-	[VERDICT_SPIKE] = {"SPIKE", say_spike},
-	[VERDICT_TOO_BIG] = {"TOO BIG", say_too_big},
+	[VERDICT_SPIKE] = {"SPIKE", verdict_say_spike},
+	[VERDICT_TOO_BIG] = {"TOO BIG", verdict_say_too_big},
 	[VERDICT_HOST_PINNED] = {"PINNED HOST MEMORY", say_host},
 	[VERDICT_NEAR_LIMIT] = {"NEAR THE LIMIT", say_near_limit},
 	[VERDICT_AUTOCAST_COPIES] = {"COPIES OF AUTOCAST", say_casts},

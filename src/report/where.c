@@ -92,6 +92,31 @@ static const struct def_python_frame *find_user_frame(const struct defs *defs,
 	return typed;
 }
 
+/* PyTorch calls a module through two functions, of which the outer one calls the inner one. */
+static bool is_module_call(const struct def_python_frame *frame)
+{
+	static const char tail[] = "/nn/modules/module.py";
+	size_t length = strlen(frame->file);
+	return strstr(frame->function, "_call_impl") && length >= sizeof tail - 1 &&
+	       !strcmp(frame->file + length - (sizeof tail - 1), tail);
+}
+
+const struct def_python_frame *where_find_caller(const struct defs *defs, uint32_t stack_id)
+{
+	const struct def_stack *stack = defs_stack(defs, stack_id);
+	const struct def_python_frame *caller = NULL;
+	bool has_line = false, was_called = false;
+	for (uint32_t i = 0; stack && i < stack->python_count; i++) {
+		const struct def_python_frame *frame = defs_python_frame(defs, stack->python[i]);
+		bool is_users = frame && !library_name(defs, frame->file) && *frame->file != '<';
+		if (is_users && was_called)
+			caller = frame;
+		was_called = frame && !is_users && (was_called || (has_line && is_module_call(frame)));
+		has_line |= is_users;
+	}
+	return caller;
+}
+
 static const struct def_python_frame *find_innermost(const struct defs *defs,
 						     const struct def_stack *stack)
 {

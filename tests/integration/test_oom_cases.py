@@ -20,6 +20,15 @@ IN_MAIN = ("healthy_accumulate", "healthy_epochs", "healthy_resume")
 OLD_TOO = ("big_batch", "fragmentation_pinned", "graph_state", "limit_fraction", "list_hook", "others_card")
 
 
+# Of causes whose title is not their name.
+TITLES = {
+    "duplicate": "TWICE IN MEMORY",
+    "host_pinned": "PINNED HOST MEMORY",
+    "other_process": "OTHER PROCESSES",
+    "autocast_copies": "COPIES OF AUTOCAST",
+}
+
+
 def chosen(*where):
     """(name, version) of the programs whose expectation is one of these."""
     full = os.environ.get("MEMTRACE_FULL") == "1"
@@ -51,6 +60,17 @@ def check_advice(said, expected):
     assert not ("a smaller batch" in said["not_advised"] and "batch" in advice), advice
 
 
+def check_text(text, said, expected):
+    """What was written as memory ran out gives the answer that is given after the run, and no advice that is in force,
+    unless it says that this is not known."""
+    (title, confidence), *_ = re.findall(r"^  ([A-Z ]+), (certain|likely)\.", text, re.MULTILINE)
+    expected_title = TITLES.get(said["verdict"], said["verdict"].replace("_", " ").upper())
+    assert (title, confidence) == (expected_title, said["confidence"])
+    helps = re.split(r"will not help|\n\n", text.partition("what helps")[2])[0].splitlines()
+    wrong = [line for line in helps for word in expected.never if word in line]
+    assert not [line for line in wrong if "unless it is so already" not in line], wrong
+
+
 def check_oom(run, name, expected):
     """It did run out, and of the first time the cause is told, the figures, and the line."""
     assert run.status != 0
@@ -64,6 +84,7 @@ def check_oom(run, name, expected):
     check_advice(first, expected)
     text = run.trace.with_suffix(".oom1.txt").read_text()
     assert re.search(rf"\b({name}|scene)\.py:\d+", text), text
+    check_text(text, first, expected)
 
 
 def check_finding(run, expected):
@@ -184,6 +205,13 @@ def test_the_cure_of_a_leak_saves_what_is_told(tmp_path):
     assert not [other for other in others if other["saves_bytes"]]
     assert action["up_to"] and saved <= action["saves_bytes"] <= saved * 1.05, (saved, action)
     assert found["because"]["growth"]["bytes_a_step"] == 5 * (4 << 20) + 512
+
+
+def test_a_leak_from_a_module_names_the_line_that_calls_it(tmp_path):
+    (oom,) = oom_programs.run("graph_total_loss", tmp_path, "2.15").report["ooms"]
+    source = (oom_programs.PROGRAMS / "graph_total_loss.py").read_text().splitlines()
+    line = 1 + next(number for number, text in enumerate(source) if "model(" in text)
+    assert re.search(rf"scene\.py:\d+ Mlp\.forward .*, called at \S*graph_total_loss\.py:{line}\b", oom["text"])
 
 
 def test_what_a_list_keeps_is_told_as_let_go_and_counts_no_modules(tmp_path):
