@@ -44,7 +44,7 @@ SCENES = {
     "graph": {"verdict": ("leak", "graph"), "advice": "x.detach()"},
     "kept_list": {"verdict": ("leak", "list"), "advice": "move what is kept to the CPU"},
     "grown": {"verdict": ("leak", "cache"), "advice": "a fixed or paged cache"},
-    "duplicate": {"verdict": ("duplicate", None), "advice": "del checkpoint"},
+    "duplicate": {"verdict": ("duplicate", None), "advice": "del the copy"},
     "evaluation": {"verdict": ("spike", "evaluation"), "advice": "torch.no_grad()"},
     "limit": {"verdict": ("limit", None), "advice": "set_per_process_memory_fraction"},
     "oom_split": {
