@@ -27,7 +27,9 @@ struct model;
 	/* only findings */                                                                               \
 	X(NEAR_LIMIT, "near_limit")                                                                       \
 	X(AUTOCAST_COPIES, "autocast_copies")                                                             \
-	X(IDLE_CACHE, "idle_cache")
+	X(IDLE_CACHE, "idle_cache")                                                                       \
+	X(UNUSED_GRAPH, "unused_graph")                                                                   \
+	X(KEPT_GRAPH, "kept_graph")
 
 #define VERDICT_KINDS(X)                                                                                  \
 	X(NONE, NULL)                                                                                     \
@@ -107,6 +109,7 @@ enum verdict_advice {
 	ADVICE_FIND_LIMIT,
 	ADVICE_HALF_WEIGHTS,
 	ADVICE_LEAVE_EXCEPT,
+	ADVICE_DROP_GRAPH,
 	ADVICE_COUNT
 };
 
@@ -151,7 +154,7 @@ struct verdict_evidence {
 	uint64_t periods_left;	/* until memory would run out */
 	uint64_t count, bytes;	/* of what is blamed: survivors, copies, pinners */
 	uint64_t copied_bytes;	/* parameters without the copies of them that are blamed */
-	uint64_t left_bytes;	/* live without the copies that are blamed */
+	uint64_t left_bytes;	/* live without the copies that are blamed; of a graph, the peak without it */
 	uint32_t stack;		/* the largest of them, 0 none */
 	uint64_t retries;
 };

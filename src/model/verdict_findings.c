@@ -231,9 +231,29 @@ static void find_idle_cache(struct finder *finder)
 		keep(finder, &verdict);
 }
 
+static void find_unused_graph(struct finder *finder)
+{
+	struct verdict verdict;
+	begin(finder, &verdict);
+	if (judge_unused_graph(&finder->at, finder->device))
+		keep(finder, &verdict);
+}
+
+/* What grows is there after each step too. */
+static void find_kept_graph(struct finder *finder, bool has_leak)
+{
+	struct verdict verdict;
+	begin(finder, &verdict);
+	if (!has_leak && judge_kept_graph(&finder->at, finder->device))
+		keep(finder, &verdict);
+}
+
 static void find_in_device(struct finder *finder)
 {
+	size_t before = finder->count;
 	find_leak(finder);
+	find_kept_graph(finder, finder->count > before);
+	find_unused_graph(finder);
 	find_duplicate(finder);
 	find_retries(finder);
 	find_casts(finder);

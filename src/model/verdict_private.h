@@ -55,6 +55,10 @@ bool are_casts_kept(const struct situation *, const struct trend_growth *, uint6
 /* verdict_idle.c */
 bool judge_idle_cache(struct situation *, const struct device *);
 
+/* verdict_graph.c: of a run that came to its end; the bytes are those at its peak */
+bool judge_unused_graph(struct situation *, const struct device *);
+bool judge_kept_graph(struct situation *, const struct device *);
+
 /* verdict_host.c: page-locked host memory ran out */
 void judge_host(struct situation *, size_t index);
 

@@ -16,6 +16,7 @@ struct lever {
 	uint64_t saves_bytes; /* of this run's peak */
 	bool up_to;	      /* saves_bytes is a bound: another moment may become the peak, or it depends on the code */
 	bool applies;	      /* worth trying; false: it would not help here, or is in use, and `reason` says why */
+	bool mends_fault;     /* what the run does wrong: before all others */
 	const char *reason;   /* one clause, lower case; never NULL */
 	char text[LEVER_TEXT_BYTES]; /* what to do, for people: "half the batch, accumulated twice" */
 };

@@ -177,13 +177,13 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 		facts->has_autocast = true;
 	if (share->detail == MODEL_DETAIL_AUTOCAST_HELD && is_like_weight(model, defs, stack, share))
 		facts->cast_kept_bytes += share->bytes;
+	if (share->detail == MODEL_DETAIL_DROPPED_GRAPH) {
+		facts->dropped_bytes += share->bytes;
+		raise(&facts->dropped_largest_bytes, bytes_of_each(share));
+	}
 	if (is_cast_weight(model, defs, stack, share))
 		return;
 	facts->batch_bytes += share->bytes;
-	if (share->detail == MODEL_DETAIL_DROPPED_GRAPH) {
-		facts->dropped_bytes += share->bytes;
-		raise(&facts->dropped_largest_bytes, share->count ? share->bytes / share->count : 0);
-	}
 	text_init_fixed(&name, buffer, sizeof buffer - 1);
 	if (by_name_operator(&name, defs, share->stack))
 		take_operator(facts, made, defs, text_string(&name), share);
@@ -332,16 +332,25 @@ static uint64_t find_world_size(const struct defs *defs)
 	return size && !*text ? size : 1;
 }
 
-static bool has_leak(const struct model *model, unsigned ordinal)
+static void take_finding(struct lever_facts *facts, const struct verdict *found)
+{
+	if (found->cause == VERDICT_KEPT_GRAPH)
+		facts->kept_graph_bytes = less(facts->peak_bytes, found->evidence.left_bytes);
+	if (found->cause != VERDICT_LEAK)
+		return;
+	facts->has_leak = true;
+	facts->leak_bytes = found->evidence.bytes < facts->peak_bytes ? found->evidence.bytes : facts->peak_bytes;
+}
+
+static void take_findings(struct lever_facts *facts, const struct model *model, unsigned ordinal)
 {
 	struct verdict found[FINDINGS_MAX];
-	bool has = false;
 	size_t count = model_findings(model, found, FINDINGS_MAX);
 	for (size_t i = 0; i < count; i++)
-		has |= found[i].cause == VERDICT_LEAK && found[i].device == ordinal;
-	for (size_t i = 0; !has && model_verdict(model, i, found); i++)
-		has = found[0].cause == VERDICT_LEAK && found[0].device == ordinal;
-	return has;
+		if (found[i].device == ordinal)
+			take_finding(facts, &found[i]);
+	for (size_t i = 0; !facts->has_leak && model_verdict(model, i, found); i++)
+		facts->has_leak = found[0].cause == VERDICT_LEAK && found[0].device == ordinal;
 }
 
 void lever_facts_find(struct lever_facts *facts, const struct model *model, const struct defs *defs,
@@ -362,5 +371,6 @@ void lever_facts_find(struct lever_facts *facts, const struct model *model, cons
 	if (facts->steps)
 		take_shares(facts, model, defs, device->ordinal);
 	take_frames(facts, defs);
-	facts->has_leak = facts->steps && has_leak(model, device->ordinal);
+	if (facts->steps)
+		take_findings(facts, model, device->ordinal);
 }

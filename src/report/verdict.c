@@ -93,8 +93,8 @@ static void add_counter(struct text *out, const struct verdict *verdict, const s
 /* What one step makes may be there without the leak too, while it runs; the others depend on how it is done. */
 static bool is_bound(const struct verdict *verdict, const struct verdict_action *action)
 {
-	return verdict->cause == VERDICT_LEAK || action->advice == ADVICE_CHECKPOINT || action->advice == ADVICE_HALF_WEIGHTS ||
-	       action->advice == ADVICE_NO_GRAD_IF;
+	return verdict->cause == VERDICT_LEAK || verdict->cause == VERDICT_UNUSED_GRAPH || action->advice == ADVICE_CHECKPOINT ||
+	       action->advice == ADVICE_HALF_WEIGHTS || action->advice == ADVICE_NO_GRAD_IF;
 }
 
 static void add_action(struct text *out, const struct verdict_action *action, bool up_to)

@@ -44,6 +44,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_FIND_LIMIT] = "look for that limit (nvidia-smi -L, ulimit -v); try again",
 		[ADVICE_HALF_WEIGHTS] = "weights of two bytes (bfloat16) or less, if these have four",
 		[ADVICE_LEAVE_EXCEPT] = "the second try after the except block, not in it",
+		[ADVICE_DROP_GRAPH] = "del the loss and outputs after the step; no retain_graph=True",
 		[ADVICE_LARGEST_FIRST] = "the largest batch first: later ones fit in what it leaves",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];

@@ -277,6 +277,8 @@ static const struct cause_words {
 	[VERDICT_NEAR_LIMIT] = {"NEAR THE LIMIT", say_near_limit},
 	[VERDICT_AUTOCAST_COPIES] = {"COPIES OF AUTOCAST", say_casts},
 	[VERDICT_IDLE_CACHE] = {"IDLE CACHE", say_idle_cache},
+	[VERDICT_UNUSED_GRAPH] = {"EVALUATION WITHOUT NO_GRAD", verdict_say_unused_graph},
+	[VERDICT_KEPT_GRAPH] = {"A GRAPH KEPT TOO LONG", verdict_say_kept_graph},
 };
 
 const char *verdict_title(enum verdict_cause cause)

@@ -17,6 +17,10 @@ void words_add_stack(struct text *, const struct verdict_words *, uint32_t stack
 void verdict_say_spike(struct text *, const struct verdict *, const struct verdict_words *);
 void verdict_say_too_big(struct text *, const struct verdict *, const struct verdict_words *);
 
+/* verdict_graph_words.c */
+void verdict_say_unused_graph(struct text *, const struct verdict *, const struct verdict_words *);
+void verdict_say_kept_graph(struct text *, const struct verdict *, const struct verdict_words *);
+
 /* verdict_cure.c */
 /* It is said, of the cause or after a replay (NULL: there was none), that no setting of the allocator helps. */
 bool verdict_refutes_settings(const struct verdict *, const struct verdict_cure *);

@@ -222,3 +222,21 @@ def test_what_a_list_keeps_is_told_as_let_go_and_counts_no_modules(tmp_path):
     assert found["because"]["growth"]["was_let_go"] and "until the program's end" in found["text"]
     assert report["devices"][0]["allocated"]["current_bytes"] == 0
     assert not [lever for lever in report["devices"][0]["levers"] if "Mlps" in lever["text"]]
+
+
+@pytest.mark.parametrize("name,line", [("unused_graph", "evaluate"), ("kept_graph", "kept_graph.py")])
+def test_what_a_graph_that_nobody_needs_costs_is_told(name, line, tmp_path):
+    """By PyTorch's count of both peaks; the first lever is to do without it."""
+    before, after = [
+        oom_programs.run(name, tmp_path / str(repaired), "2.15", repaired) for repaired in (False, True)
+    ]
+    (found,) = before.report["findings"]
+    saved = before.counters["allocated_peak"] - after.counters["allocated_peak"]
+    (action,) = found["advice"]
+    assert 0.95 * saved <= action["saves_bytes"] <= (1.4 if action["up_to"] else 1.05) * saved
+    assert line in found["text"]
+    first, *others = before.report["devices"][0]["levers"]
+    assert first["saves_bytes"] == action["saves_bytes"]
+    assert name == "kept_graph" or not [
+        row for row in others if row["applies"] and row["name"] in ("checkpointing", "half_batch")
+    ]

@@ -1,0 +1,147 @@
+/* Graphs that nobody needs at the peak of a run: of an evaluation that no backward followed, and of a pass whose
+ * backward has run, which a variable holds into the next one. Owns when that is worth a word: the run would have a lower
+ * peak without. Must never blame the graph of the pass that goes on. */
+#include "model/verdict_private.h"
+
+#define WORTH_SHIFT 4 /* what lowers the peak by less than a 16th is no problem */
+#define STEPS_LEAST 3
+
+struct blamed { /* of what was live at the peak */
+	uint64_t bytes, count; /* of blocks that are no statistics */
+	uint64_t largest_bytes; /* of one stack … */
+	uint32_t stack;		/* … that is this */
+};
+
+static uint64_t minus(uint64_t bytes, uint64_t part)
+{
+	return bytes > part ? bytes - part : 0;
+}
+
+static void add_share(struct blamed *blamed, const struct share *share, struct snapshot_row row)
+{
+	uint64_t each = row.count ? row.bytes / row.count : 0;
+	blamed->bytes += row.bytes;
+	blamed->count += each >= SIGNIFICANT_BYTES ? row.count : 0;
+	if (row.bytes <= blamed->largest_bytes)
+		return;
+	blamed->largest_bytes = row.bytes;
+	blamed->stack = share->stack;
+}
+
+/* Made inside of modules. */
+static struct blamed at_peak(const struct situation *at, const struct device *d, enum model_detail detail)
+{
+	const struct composition *c = &d->allocated;
+	struct blamed blamed = {0};
+	for (uint32_t i = 0; i < c->share_count; i++) {
+		struct snapshot_row row = share_at_peak(c, &c->shares[i]);
+		if (row.bytes && model_label_detail(at->m, c->shares[i].label) == detail &&
+		    marks_at(at, c->shares[i].stack).flags & MARK_FLAG(MARK_FORWARD))
+			add_share(&blamed, &c->shares[i], row);
+	}
+	return blamed;
+}
+
+static uint64_t activations_after(const struct situation *at, const struct step_record *record)
+{
+	const struct step_moment *after = &record->after[MODEL_AFTER_OPTIMIZER];
+	uint64_t bytes = 0;
+	for (uint8_t label = 0; after->is_known && label < LABEL_COUNT; label++)
+		bytes += model_label_category(at->m, label) == MODEL_ACTIVATIONS ? after->bytes[label] : 0;
+	return bytes;
+}
+
+struct training {
+	uint64_t steps;
+	uint64_t most_bytes;	/* of any backward pass, or step of an optimizer … */
+	uint64_t needed_bytes;	/* … without a graph that a step before has left, and whose backward has run */
+	uint64_t kept_bytes;	/* the least activations that were there when a step had ended */
+	uint64_t before_bytes;	/* after the step before */
+};
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Of two steps that take turns, the one that leaves less than it found makes nothing that is kept. */
+static void take_step(struct training *training, const struct step_record *record, uint64_t after_bytes)
+{
+	uint64_t most = larger(record->phase_peak_bytes[MODEL_PHASE_BACKWARD],
+			       record->phase_peak_bytes[MODEL_PHASE_OPTIMIZER]);
+	bool only_takes = training->before_bytes / 8 * 7 > after_bytes;
+	training->most_bytes = larger(training->most_bytes, most);
+	training->needed_bytes = larger(training->needed_bytes, only_takes ? minus(most, after_bytes) : most);
+	training->before_bytes = after_bytes;
+	if (after_bytes < training->kept_bytes)
+		training->kept_bytes = after_bytes;
+	training->steps++;
+}
+
+static struct training look_at_steps(const struct situation *at, const struct device *d)
+{
+	const struct steps *steps = &at->m->attribution->steps;
+	struct training training = {.kept_bytes = UINT64_MAX};
+	for (uint64_t i = 0; steps->records && i < steps->count && i < STEPS_FIRST + STEPS_LAST; i++) {
+		const struct step_record *record = &steps->records[i];
+		if (record->slot == d->slot && !record->is_open)
+			take_step(&training, record, activations_after(at, record));
+	}
+	return training;
+}
+
+static bool is_peak_of_forward(const struct situation *at, const struct device *d)
+{
+	const struct model_peak *peak = &d->allocated.peak;
+	return at->m->attribution->has_trained && peak->is_phase_known &&
+	       (peak->phase == MODEL_PHASE_FORWARD || peak->phase == MODEL_PHASE_OTHER);
+}
+
+static bool blame(struct situation *at, const struct device *d, const struct blamed *blamed, uint64_t saves_bytes)
+{
+	struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t peak_bytes = d->allocated.peak.allocated_bytes;
+	if (saves_bytes <= peak_bytes >> WORTH_SHIFT)
+		return false;
+	evidence->bytes = blamed->bytes;
+	evidence->count = blamed->count;
+	evidence->stack = blamed->stack;
+	evidence->left_bytes = peak_bytes - saves_bytes;
+	return true;
+}
+
+bool judge_unused_graph(struct situation *at, const struct device *d)
+{
+	uint64_t peak_bytes = d->allocated.peak.allocated_bytes;
+	if (!is_peak_of_forward(at, d))
+		return false;
+	struct blamed blamed = at_peak(at, d, MODEL_DETAIL_DROPPED_GRAPH);
+	uint64_t most = look_at_steps(at, d).most_bytes;
+	uint64_t rest = minus(peak_bytes, blamed.bytes);
+	uint64_t saves = minus(peak_bytes, rest > most ? rest : most);
+	if (blamed.count < GRAPH_COUNT || !blame(at, d, &blamed, saves))
+		return false;
+	at->verdict->cause = VERDICT_UNUSED_GRAPH;
+	at->verdict->is_certain = true;
+	verdict_add_action(at->verdict, ADVICE_NO_GRAD, true, saves);
+	return true;
+}
+
+/* After no step was less there: it is of no pass that is still to have its backward. */
+bool judge_kept_graph(struct situation *at, const struct device *d)
+{
+	uint64_t peak_bytes = d->allocated.peak.allocated_bytes;
+	struct training training = look_at_steps(at, d);
+	if (!is_peak_of_forward(at, d) || training.steps < STEPS_LEAST)
+		return false;
+	struct blamed blamed = at_peak(at, d, MODEL_DETAIL_HELD);
+	uint64_t saves = minus(peak_bytes, training.needed_bytes);
+	if (blamed.count < GRAPH_COUNT || blamed.bytes < training.kept_bytes)
+		return false;
+	blamed.bytes = training.kept_bytes;
+	if (!blame(at, d, &blamed, saves < blamed.bytes ? saves : blamed.bytes))
+		return false;
+	at->verdict->cause = VERDICT_KEPT_GRAPH;
+	verdict_add_action(at->verdict, ADVICE_DROP_GRAPH, true, peak_bytes - at->verdict->evidence.left_bytes);
+	return true;
+}

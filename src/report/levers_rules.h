@@ -1,0 +1,37 @@
+/* What the rules of the levers share. Private to levers*.c. */
+#ifndef MT_REPORT_LEVERS_RULES_H
+#define MT_REPORT_LEVERS_RULES_H
+
+#include "report/levers.h"
+#include "report/levers_facts.h"
+
+static inline uint64_t bytes_less(uint64_t bytes, uint64_t part)
+{
+	return bytes > part ? bytes - part : 0;
+}
+
+static inline uint64_t bytes_larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t bytes_smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* levers.c: a row is begun, its text added to what that returns, and ended. */
+struct text lever_begin(struct levers *, const char *name);
+void lever_end(struct levers *, uint64_t saves_bytes, bool up_to, const char *reason);
+void lever_add(struct levers *, const char *name, const char *words, uint64_t saves_bytes, bool up_to,
+	       const char *reason);
+void lever_add_useless(struct levers *, const char *name, const char *words, const char *reason);
+bool lever_is_worth(const struct lever_facts *, uint64_t bytes);
+/* What is left of a saving when another moment, of `floor` bytes, becomes the peak. */
+uint64_t lever_above(const struct lever_facts *, uint64_t saves, uint64_t floor);
+
+/* Each adds the rows of its file. */
+void levers_find_activations(struct levers *, const struct lever_facts *);
+void levers_find_static(struct levers *, const struct lever_facts *);
+
+#endif

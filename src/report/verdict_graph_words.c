@@ -1,0 +1,42 @@
+/* What is said of a graph that nobody needs at the peak. Owns these sentences: see verdict_words.c. */
+#include "base/units.h"
+#include "report/verdict_words.h"
+#include "report/where.h"
+
+static void add_call(struct text *out, const struct verdict_words *words, uint32_t stack)
+{
+	const struct def_python_frame *caller = where_find_caller(words->defs, stack);
+	if (caller)
+		where_add_frame(out, words->defs, caller);
+	else
+		words_add_stack(out, words, stack);
+}
+
+static void add_without(struct text *out, const struct verdict_evidence *evidence)
+{
+	text_add(out, " Without it the peak may be as low as ");
+	text_add_size(out, evidence->left_bytes);
+	text_add_char(out, '.');
+}
+
+void verdict_say_unused_graph(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	text_add(out, "The peak is a forward pass that no backward pass follows, at ");
+	add_call(out, words, evidence->stack);
+	text_add(out, ": ");
+	text_add_size(out, evidence->bytes);
+	text_add(out, " are kept for one, which torch.no_grad() spares.");
+	add_without(out, evidence);
+}
+
+void verdict_say_kept_graph(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+{
+	const struct verdict_evidence *evidence = &verdict->evidence;
+	text_add_size(out, evidence->bytes);
+	text_add(out, " of the step before live at the peak, a forward pass: a variable (the loss, the outputs) still holds "
+		      "its graph, which retain_graph=True left whole, or what it returned. Most is from ");
+	add_call(out, words, evidence->stack);
+	text_add(out, "; del that variable after the step.");
+	add_without(out, evidence);
+}
