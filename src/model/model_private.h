@@ -116,6 +116,8 @@ void suspect_release(struct model *, struct suspect *); /* may be NULL */
 void oom_note_failure(struct model *, const struct event *);
 void oom_note_block(struct model *, const struct event *);
 void oom_note_meminfo(struct model *, const struct event *);
+/* What this process has untracked is told apart for the first time: it had about that when memory ran out before. */
+void oom_note_untracked(struct model *, const struct device *);
 void oom_note_success(struct model *, const struct event *);
 void oom_check_deadline(struct model *, struct thread *);
 void oom_finish(struct model *);

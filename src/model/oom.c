@@ -17,11 +17,28 @@ void suspect_release(struct model *m, struct suspect *suspect)
 	arena_free(m->arena, suspect, sizeof *suspect);
 }
 
+static void learn_untracked(struct model_oom *oom, uint64_t bytes)
+{
+	if (oom->untracked_known)
+		return;
+	oom->untracked_known = true;
+	oom->untracked_bytes = bytes;
+}
+
+void oom_note_untracked(struct model *m, const struct device *d)
+{
+	for (uint32_t i = 0; i < m->oom_count; i++)
+		if (m->ooms[i]->oom.device == d->slot)
+			learn_untracked(&m->ooms[i]->oom, d->untracked.bytes);
+}
+
 static void confirm(struct model *m, struct suspect *suspect)
 {
 	struct device *d = device_of(m, (uint8_t)suspect->oom.device);
 	if (d)
 		d->ooms++;
+	if (d && d->untracked.is_own)
+		learn_untracked(&suspect->oom, d->untracked.bytes);
 	if (m->oom_count < MODEL_OOMS_MAX) {
 		m->ooms[m->oom_count++] = suspect;
 		settle_for_report(m);

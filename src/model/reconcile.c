@@ -128,8 +128,11 @@ static void set_untracked(struct model *m, struct device *d, const struct event 
 		u->at_peak_bytes = bytes;
 	u->peak_seen_bytes = reserved_peak_bytes;
 	u->is_known = true;
+	bool is_first = is_own && !u->is_own;
 	u->is_own = is_own;
 	u->bytes = bytes;
+	if (is_first)
+		oom_note_untracked(m, d);
 	note_jump(m, d, e);
 }
 

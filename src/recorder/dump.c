@@ -23,6 +23,7 @@
 #include "recorder/thread.h"
 #include "trace/defs.h"
 
+#define OOM_WAIT_NS 500000000u /* for a reading, before it is told without */
 #define WAIT_STEP_NS 50000
 #define WAIT_STEP_MAX_NS 3000000
 #define CURSOR_STRIDE 256   /* events between two stores of the cursor */
@@ -110,6 +111,21 @@ static void complete_block_free(struct model *model, struct event *ev)
 		ev->stream = stream;
 }
 
+/* Of a program that runs out soon after its start it is not known yet what others have on the card: a reading tells. */
+static bool is_worth_waiting(struct session *session, const struct model_oom *oom, uint64_t now_ns)
+{
+	return !oom->untracked_known && now_ns - oom->time_ns < OOM_WAIT_NS &&
+	       readings_will_tell(&session->dump.readings, oom->device);
+}
+
+static void report_ooms(struct session *session, uint64_t now_ns)
+{
+	struct dump *dump = &session->dump;
+	while (model_oom_count(dump->model) > dump->ooms_reported &&
+	       !is_worth_waiting(session, model_oom(dump->model, dump->ooms_reported), now_ns))
+		notes_report_oom(session, dump->ooms_reported++);
+}
+
 static void take_event(struct session *session, struct event *ev)
 {
 	struct dump *dump = &session->dump;
@@ -125,7 +141,7 @@ static void take_event(struct session *session, struct event *ev)
 	if (ev->what == MEMTRACE_BLOCK_FREE && model_pytorch_live_bytes(dump->model, ev->device) != ev->extra)
 		session->writer.live->disagreements++; /* `extra` is PyTorch's own total */
 	if (model_oom_count(dump->model) > dump->ooms_reported)
-		notes_report_oom(session, dump->ooms_reported++);
+		report_ooms(session, session_now(session));
 }
 
 /* True when the unpublished ticket at the cursor is to be skipped. */
@@ -184,6 +200,7 @@ static unsigned drain(struct session *session, bool is_last)
 		taken = drain_some(session, head, now_ns, is_last);
 		total += taken;
 	} while (is_last && taken);
+	report_ooms(session, now_ns);
 	notes_tell_framework(session);
 	mark_frames_rest(session, is_last);
 	__atomic_store_n(&dump->draining, 0, __ATOMIC_RELEASE);

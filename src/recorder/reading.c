@@ -54,7 +54,8 @@ void readings_note(struct readings *readings, const struct event *ev)
 		want(readings, false);
 		break;
 	case MEMTRACE_OOM:
-	case MEMTRACE_BLOCK_OOM:
+	case MEMTRACE_BLOCK_OOM: /* it may be the first that is asked for */
+		note_use(readings, ev);
 		want(readings, true);
 		break;
 	case MEMTRACE_CAPTURE:
@@ -63,6 +64,11 @@ void readings_note(struct readings *readings, const struct event *ev)
 	default:
 		break;
 	}
+}
+
+bool readings_will_tell(const struct readings *readings, unsigned ordinal)
+{
+	return !readings->is_off && readings->is_wanted && ordinal < READING_DEVICES_MAX && readings->used & 1u << ordinal;
 }
 
 /* ---------- when ---------- */

@@ -34,6 +34,9 @@ static inline void readings_take_event(struct readings *readings, const struct e
 		readings->was_at_exit = readings->is_wanted = readings->is_urgent = true;
 }
 
+/* True until what is in use has been read once more on that device, if it can be at all. */
+bool readings_will_tell(const struct readings *, unsigned ordinal);
+
 /* Reads what is due. On the dump thread, outside of draining. `is_last`: now or never. */
 void readings_run(struct session *, bool is_last);
 
