@@ -1,6 +1,6 @@
 /* Blocks of one place that go all at once: as when a list is cleared, always at the same line, or when Python's
- * collector of cycles runs, at whatever line has just made an object. Owns which places of birth saw that. Must never
- * look at more than the block that is being freed; of very many places the first are watched. */
+ * collector of cycles runs, at whatever line has just made an object; and blocks that one thread has made and another
+ * frees. Owns which places of birth saw that. Must never look at more than the block that is being freed; of very many places the first are watched. */
 #include "model/model_private.h"
 
 #define BURST_LEAST 3 /* blocks */
@@ -43,16 +43,30 @@ void bursts_note_free(struct model *m, struct device *d, const struct block *blo
 	struct burst_place *place = place_of(bursts, birth);
 	if (!place)
 		return;
+	if (!place->handed && block->thread && block->thread != e->thread)
+		place->handed = e->sequence;
 	place->blocks = place->burst == bursts->number ? place->blocks + 1 : 1;
 	place->burst = bursts->number;
 	if (place->blocks == BURST_LEAST)
 		note_burst(place, site, e->sequence);
 }
 
-bool bursts_were_anywhere(const struct device *d, uint32_t birth, uint64_t before)
+static const struct burst_place *find_place(const struct device *d, uint32_t birth)
 {
 	for (uint32_t i = 0; i < d->bursts.count; i++)
 		if (d->bursts.places[i].birth == birth)
-			return d->bursts.places[i].anywhere && d->bursts.places[i].anywhere < before;
-	return false;
+			return &d->bursts.places[i];
+	return NULL;
+}
+
+bool bursts_were_anywhere(const struct device *d, uint32_t birth, uint64_t before)
+{
+	const struct burst_place *place = find_place(d, birth);
+	return place && place->anywhere && place->anywhere < before;
+}
+
+bool bursts_were_handed(const struct device *d, uint32_t birth, uint64_t before)
+{
+	const struct burst_place *place = find_place(d, birth);
+	return place && place->handed && place->handed < before;
 }

@@ -176,6 +176,7 @@ struct casts {
 struct burst_place {
 	uint64_t burst;	   /* in which one of its blocks went last */
 	uint64_t anywhere; /* sequence at which a second line had freed several at once, 0: none has */
+	uint64_t handed;   /* sequence at which another thread than theirs had freed one, 0: none has */
 	uint32_t birth;	   /* frame of the program's that made them */
 	uint32_t first_site;
 	uint32_t blocks; /* that went in that burst */
@@ -329,5 +330,7 @@ void bursts_note_free(struct model *, struct device *, const struct block *, con
 /* Blocks that this frame made went several at once, at more than one line, before that event: as Python's collector
  * does it. */
 bool bursts_were_anywhere(const struct device *, uint32_t birth, uint64_t before);
+/* One of them was freed by another thread than had made it. */
+bool bursts_were_handed(const struct device *, uint32_t birth, uint64_t before);
 
 #endif

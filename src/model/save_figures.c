@@ -127,6 +127,7 @@ static const struct field bursts_fields[] = {
 static const struct field burst_place_fields[] = {
 	FIELD(struct burst_place, burst),
 	FIELD(struct burst_place, anywhere),
+	FIELD(struct burst_place, handed),
 	FIELD(struct burst_place, birth),
 	FIELD(struct burst_place, first_site),
 	FIELD(struct burst_place, blocks),
@@ -196,11 +197,11 @@ SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 56);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 11632);
+SAVED_SIZE(device, 11888);
 SAVED_SIZE(stage_end, 40);
 SAVED_SIZE(casts, 80);
-SAVED_SIZE(bursts, 1048);
-SAVED_SIZE(burst_place, 32);
+SAVED_SIZE(bursts, 1304);
+SAVED_SIZE(burst_place, 40);
 SAVED_SIZE(model_oom, 136);
 SAVED_SIZE(suspect, 280);
 SAVED_SIZE(trend_window, 32);

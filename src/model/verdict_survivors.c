@@ -1,8 +1,6 @@
 /* Is something kept that grows? Two witnesses must agree: the minimum of live memory rises over the last
  * stretch of the run, and of what is live, blocks of the same stacks were born all along that stretch. What
  * is bounded (a queue that is full, a model that is set up) fails one of the two. Owns that test. */
-#include <string.h>
-
 #include "model/verdict_private.h"
 
 #define TINY_BYTES  4096
@@ -18,7 +16,6 @@ struct family { /* live blocks of one place, born while memory grew */
 	uint64_t cast_bytes, cast_each_bytes; /* copies that autocast made; the largest of them */
 	uint64_t smallest_bytes, largest_bytes /* asked */, newest_born, newest_bytes;
 	uint64_t early_bytes; /* asked for the largest of the first half of the rise */
-	uint16_t thread; /* of the first */
 	uint32_t threads; /* changes of thread from one to the next, plus one */
 	uint16_t last_thread;
 	uint8_t label;
@@ -38,32 +35,6 @@ struct families {
 	uint32_t other_count;		    /* of the most frequent place outside a graph */
 	const struct family *largest;
 };
-
-/* The node of the graph that ran, by its outermost frame; 0: none. */
-static uint32_t node_of(const struct situation *at, const struct def_stack *stack)
-{
-	static const char node[] = "_ZN5torch8autograd9generated";
-	uint32_t found = 0;
-	for (uint32_t i = 0; i < stack->native_count; i++) {
-		const struct def_native_frame *frame = defs_native_frame(at->m->defs, stack->native[i]);
-		if (frame && frame->symbol && !strncmp(frame->symbol, node, sizeof node - 1))
-			found = stack->native[i];
-	}
-	return found;
-}
-
-/* The Python frames of a stack; without any, the node of the graph, or the stack. A line has several stacks in the
- * course of a run: the interpreter adapts to what the line does, and its native frames with it; a node takes other
- * ways through the allocator. */
-static uint64_t place_of(const struct situation *at, uint32_t id)
-{
-	const struct def_stack *stack = defs_stack(at->m->defs, id);
-	uint32_t node = stack && !stack->python_count ? node_of(at, stack) : 0;
-	uint64_t place = stack && stack->python_count ? 0x9E3779B97F4A7C15u : node ? (uint64_t)node << 32 : id;
-	for (uint32_t i = 0; stack && i < stack->python_count; i++)
-		place = (place ^ stack->python[i]) * 0x100000001B3u;
-	return place;
-}
 
 static struct family *family_of(struct families *all, uint64_t place)
 {
@@ -85,7 +56,7 @@ static void add_block(const struct situation *at, struct families *all, const st
 	uint32_t window = trend_window_of(&all->growth, block->born);
 	if (window == UINT32_MAX)
 		return;
-	uint64_t place = place_of(at, block->stack);
+	uint64_t place = verdict_place(at, block->stack);
 	struct family *family = family_of(all, place);
 	if (!family->count) {
 		family->place = place;
@@ -165,13 +136,18 @@ static bool is_collected(const struct situation *at, const struct family *family
 	return d && bursts_were_anywhere(d, marks_at(at, family->stack).site, at->end);
 }
 
-/* Parameters that are made while training goes on belong to models that are made again, and so does the state of
- * optimizers that is made in many steps; more gradients than there are parameters, to a graph of gradients. */
+static bool is_of_threads(const struct situation *at, const struct families *all, const struct family *family)
+{
+	return family->threads >= THREADS_LEAST && is_a_threads_own(at, &all->growth, family->stack);
+}
+
+/* Parameters that are made while training goes on, or by each thread, belong to models that are made again, and so does
+ * the state of optimizers that is made in many steps; more gradients than there are parameters, to a graph of gradients. */
 static bool may_leak(const struct situation *at, const struct families *all, const struct family *family)
 {
 	enum model_category category = model_label_category(at->m, family->label);
 	if (category == MODEL_PARAMETERS)
-		return at->work->backwards >= 4 || is_collected(at, family);
+		return at->work->backwards >= 4 || is_collected(at, family) || is_of_threads(at, all, family);
 	if (category == MODEL_GRADIENTS && family->count > model_parameters_of_size(at->m, family->largest_bytes))
 		return true;
 	if (category == MODEL_OPTIMIZER_STATE)
@@ -221,7 +197,7 @@ static void sum_family(const struct situation *at, struct families *all, const s
 		all->cast_each_bytes = family->cast_each_bytes;
 	if (model_label_category(at->m, family->label) == MODEL_PARAMETERS)
 		all->parameter_bytes += family->bytes;
-	if (family->threads * 2 >= family->count && family->threads >= 4)
+	if (family->threads >= THREADS_LEAST)
 		all->thread_bytes += family->bytes;
 	if (is_growing(at, family))
 		all->growing_bytes += family->bytes;
@@ -245,8 +221,9 @@ static void sum_grown(const struct situation *at, struct families *all)
 		const struct family *family = &all->rows[i];
 		if (!family->count || family->newest_born < at->trend->events.windows[at->trend->events.count / 2].begin)
 			continue;
+		bool is_data = model_label_category(at->m, family->label) == MODEL_INPUT; /* nothing of the last is in it */
 		bool is_as_large = family->bytes * 8 >= all->growth.bytes && family->bytes <= all->growth.bytes * 8;
-		if (!may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
+		if (is_data || !may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
 			continue;
 		all->growing_bytes += family->bytes;
 		all->count += family->count;
@@ -271,7 +248,7 @@ static enum verdict_kind kind_of(const struct situation *at, const struct famili
 	static const char *const cache_words[] = {"cache", "kv_", "past_key", NULL};
 	static const char *const copy_words[] = {"deepcopy", NULL}; /* meant to be kept */
 	uint64_t half = all->explained_bytes / 2;
-	if (all->thread_bytes > half)
+	if (all->thread_bytes > half && is_of_threads(at, all, all->largest))
 		return VERDICT_KIND_PER_THREAD;
 	bool is_model = all->parameter_bytes > half && !stack_has_word(at, all->largest->stack, copy_words);
 	if (is_model || all->collected_bytes > half)
@@ -389,7 +366,7 @@ bool judge_hoard(struct situation *at)
 	struct families all = {.growth = {.series = &nothing}};
 	if (!at->map || !at->oom || at->work->has_trained || !collect(at, &all))
 		return false;
-	const struct family *family = family_of(&all, place_of(at, at->oom->stack));
+	const struct family *family = family_of(&all, verdict_place(at, at->oom->stack));
 	if (!family->count || !is_hoard(at, family))
 		return false;
 	all.growth.bytes = family->bytes;
