@@ -187,12 +187,23 @@ uint64_t verdict_usable_bytes(const struct verdict_evidence *evidence)
 	return evidence->total_bytes > taken ? evidence->total_bytes - taken : 0;
 }
 
+/* Were the pieces one, what would be left after this block. */
+static uint64_t room_beyond(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t room = evidence->free_bytes + evidence->idle_bytes;
+	return room > evidence->asked_bytes ? room - evidence->asked_bytes : 0;
+}
+
 /* A program that leaves less than one part in fifty idle is packed as well as any: were the pieces one, it would
- * have got this block, and run out at the next. */
+ * have got this block, and run out at the next. So would a first step, of which it is not known that it ever fits,
+ * where less than that would be left. */
 static bool is_packed(const struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return evidence->idle_bytes * 50 < evidence->live_bytes && evidence->live_bytes * 5 >= verdict_usable_bytes(evidence) * 4;
+	uint64_t left = evidence->steps || at->work->backwards ? evidence->idle_bytes : room_beyond(at);
+	uint64_t least = left < evidence->idle_bytes ? left : evidence->idle_bytes;
+	return least * 50 < evidence->live_bytes && evidence->live_bytes * 5 >= verdict_usable_bytes(evidence) * 4;
 }
 
 static void judge_packed(struct situation *at)
@@ -215,7 +226,7 @@ static bool is_more_than_pieces(const struct situation *at, uint64_t bytes)
 static bool is_one_copy(struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return judge_duplicate(at) && at->verdict->is_certain && evidence->bytes <= evidence->categories.bytes[MODEL_PARAMETERS];
+	return judge_duplicate(at) && at->verdict->is_certain && evidence->bytes <= evidence->copied_bytes;
 }
 
 static bool judge_growth(struct situation *at, const struct verdict *before)
@@ -258,6 +269,8 @@ static void add_pass(struct situation *at)
 {
 	struct verdict_evidence *evidence = &at->verdict->evidence;
 	const struct model_categories *categories = &evidence->categories;
+	if (is_building(at))
+		return;
 	uint64_t other = categories->provisional_bytes[MODEL_OTHER], most = categories->bytes[MODEL_OTHER];
 	evidence->pass_bytes = other < most ? other : most;
 	if (!at->work->has_trained)

@@ -50,6 +50,14 @@ static bool is_made_beside(const struct situation *at, const struct segment_bloc
 	       !(marks.flags & MARK_FLAG(MARK_FORWARD));
 }
 
+/* While a model is being made: what it will be given, wherever that is from. */
+static bool is_made_before(const struct situation *at, const struct segment_block *block)
+{
+	enum model_category category = model_label_category(at->m, block->label);
+	bool may_be = category == MODEL_OTHER || category == MODEL_INPUT || category == MODEL_TEMPORARY;
+	return may_be && is_building(at) && !(marks_at(at, block->stack).flags & MARK_FLAG(MARK_FORWARD));
+}
+
 static bool may_be_weight(const struct situation *at, const struct segment_block *block)
 {
 	enum model_category category = model_label_category(at->m, block->label);
@@ -131,6 +139,7 @@ struct copies { /* of parameters */
 	uint64_t of_bytes; /* these themselves */
 	uint64_t bytes, count;
 	uint64_t beside_bytes; /* of these, what the program computed */
+	uint64_t ready_bytes;  /* of these, what was there before the model was made */
 	uint32_t stack; /* of the largest */
 	bool is_doubtful; /* may be an optimizer's state */
 };
@@ -149,17 +158,19 @@ static struct copies count_copies(const struct situation *at)
 		const struct segment_block *block = &at->map->blocks[i];
 		bool is_copy = may_be_weight(at, block) && is_made_as_copy(at, block);
 		bool is_beside = !is_copy && is_made_beside(at, block) && block->bytes >= SIGNIFICANT;
-		if (!is_copy && !is_beside)
+		bool is_ready = !is_copy && !is_beside && block->bytes >= SIGNIFICANT && is_made_before(at, block);
+		if (!is_copy && !is_beside && !is_ready)
 			continue;
 		struct size_count *row = size_row(table, asked_bytes(block));
 		if (!row || row->parameters <= 0) {
-			other_bytes += block->bytes;
+			other_bytes += is_ready ? 0 : block->bytes;
 			continue;
 		}
 		enum loaded loaded = what_is_loaded(at, table, block, row);
 		if (loaded == LOADED_STATE)
 			continue;
-		copies.is_doubtful |= loaded == LOADED_DOUBTFUL || is_beside;
+		copies.is_doubtful |= loaded == LOADED_DOUBTFUL || is_beside || is_ready;
+		copies.ready_bytes += is_ready ? block->bytes : 0;
 		copies.beside_bytes += is_beside ? block->bytes : 0;
 		copies.bytes += block->bytes;
 		copies.count++;
@@ -179,6 +190,8 @@ static enum verdict_advice advice_of(const struct situation *at, const struct co
 {
 	if (copies->beside_bytes * 2 > copies->bytes)
 		return ADVICE_IN_PLACE;
+	if (copies->ready_bytes * 2 > copies->bytes)
+		return ADVICE_LOAD_CPU;
 	return copy_is_read(at, copies->stack) ? ADVICE_DROP_LOADED : ADVICE_DROP_COPY;
 }
 

@@ -19,6 +19,13 @@ struct stack_marks marks_at(const struct situation *at, uint32_t stack)
 	return marks;
 }
 
+bool is_building(const struct situation *at)
+{
+	struct stack_marks marks = marks_at(at, at->oom ? at->oom->stack : 0);
+	bool is_made = marks.context == MARK_PARAMETER || marks.context == MARK_INIT;
+	return is_made && !(marks.flags & MARK_FLAG(MARK_FORWARD)) && !at->work->has_trained;
+}
+
 static char small(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;

@@ -41,6 +41,8 @@ static uint64_t batch_bytes(const struct situation *at, enum verdict_kind phase)
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
 	uint64_t temporary = evidence->categories.bytes[MODEL_TEMPORARY];
 	uint64_t counted = at->work->has_trained ? 0 : evidence->categories.provisional_bytes[MODEL_TEMPORARY];
+	if (is_building(at))
+		return 0;
 	if (phase == VERDICT_KIND_OPTIMIZER)
 		return evidence->categories.bytes[MODEL_ACTIVATIONS];
 	return verdict_graph_bytes(evidence) + (temporary > counted ? temporary - counted : 0);

@@ -191,7 +191,9 @@ static void say_duplicate(struct text *out, const struct verdict *verdict, const
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
 	uint64_t parameters = evidence->copied_bytes;
-	text_add(out, evidence->was_let_go ? "Until the program's end there was a second copy of " : "There is a second copy of ");
+	bool are_several = verdict->is_certain && evidence->bytes >= 2 * parameters;
+	text_add(out, evidence->was_let_go ? "Until the program's end there was " : "There is ");
+	text_add(out, are_several ? "more than one copy of " : "a second copy of ");
 	text_add(out, evidence->bytes * 4 < parameters * 3 ? "a part of the weights: " : "the weights: ");
 	words_add_number(out, "", evidence->bytes);
 	words_add_count(out, " in ", evidence->count, " block", " blocks");
