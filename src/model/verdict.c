@@ -187,25 +187,6 @@ uint64_t verdict_usable_bytes(const struct verdict_evidence *evidence)
 	return evidence->total_bytes > taken ? evidence->total_bytes - taken : 0;
 }
 
-/* Were the pieces one, what would be left after this block. */
-static uint64_t room_beyond(const struct situation *at)
-{
-	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	uint64_t room = evidence->free_bytes + evidence->idle_bytes;
-	return room > evidence->asked_bytes ? room - evidence->asked_bytes : 0;
-}
-
-/* A program that leaves less than one part in fifty idle is packed as well as any: were the pieces one, it would
- * have got this block, and run out at the next. So would a first step, of which it is not known that it ever fits,
- * where less than that would be left. */
-static bool is_packed(const struct situation *at)
-{
-	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	uint64_t left = evidence->steps || at->work->backwards ? evidence->idle_bytes : room_beyond(at);
-	uint64_t least = left < evidence->idle_bytes ? left : evidence->idle_bytes;
-	return least * 50 < evidence->live_bytes && evidence->live_bytes * 5 >= verdict_usable_bytes(evidence) * 4;
-}
-
 static void judge_packed(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;

@@ -1,5 +1,5 @@
 /* The memory is there, but not in one piece, or not where it may be used. Owns the four reasons, told from the
- * map after PyTorch has flushed: what could have gone back has gone. */
+ * map after PyTorch has flushed: what could have gone back has gone; and when the pieces are not worth a word. */
 #include "model/verdict_private.h"
 
 enum hole { HOLE_PINNED, HOLE_SIZE_CLASS, HOLE_OTHER_STREAM, HOLE_PRIVATE_POOL, HOLE_COUNT };
@@ -111,4 +111,32 @@ void judge_fragmentation(struct situation *at)
 	if (largest != HOLE_PRIVATE_POOL)
 		verdict_add_action(verdict, ADVICE_WHATIF, false, 0);
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
+}
+
+/* ---------- or not worth the word ---------- */
+
+/* Were the pieces one, what would be left after this block. */
+static uint64_t room_beyond(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t room = evidence->free_bytes + evidence->idle_bytes;
+	return room > evidence->asked_bytes ? room - evidence->asked_bytes : 0;
+}
+
+/* Of a pass that goes on nobody knows yet that it fits. */
+static bool is_in_first_pass(const struct situation *at)
+{
+	bool went_round = at->verdict->evidence.steps || at->work->backwards;
+	return !went_round && marks_at(at, at->oom->stack).flags & MARK_FLAG(MARK_FORWARD);
+}
+
+/* A program that leaves less than one part in fifty idle is packed as well as any: were the pieces one, it would
+ * have got this block, and run out at the next. So would a first pass that would have no more than that left. */
+bool is_packed(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t left = evidence->idle_bytes;
+	if (is_in_first_pass(at) && room_beyond(at) < left)
+		left = room_beyond(at);
+	return left * 50 < evidence->live_bytes && evidence->live_bytes * 5 >= verdict_usable_bytes(evidence) * 4;
 }

@@ -71,6 +71,7 @@ void judge_host(struct situation *, size_t index);
 
 /* verdict_holes.c */
 void judge_fragmentation(struct situation *);
+bool is_packed(const struct situation *); /* in one piece it would not get on either */
 
 /* verdict_trial.c: what only the first step needs */
 bool judge_trial(struct situation *);
