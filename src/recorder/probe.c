@@ -21,12 +21,32 @@ void probe_arm(void)
 	__atomic_fetch_add(&probe_backwards, 1, __ATOMIC_RELAXED);
 }
 
-void probe_disarm(void)
+static void disarm(void)
 {
 	thread_self.probe_seen = __atomic_load_n(&probe_backwards, __ATOMIC_RELAXED);
 	thread_self.probe_step = 0;
 	thread_self.probe_looks = 0;
 	__atomic_store_n(&has_disarmed, true, __ATOMIC_RELAXED);
+}
+
+/* Modules may run between a backward and the step, to evaluate or as a teacher. */
+bool probe_pause(void)
+{
+	struct thread_self *self = &thread_self;
+	uint32_t backwards = __atomic_load_n(&probe_backwards, __ATOMIC_RELAXED);
+	bool is_first = backwards != self->probe_met;
+	self->probe_met = backwards;
+	self->probe_pauses = is_first ? 0 : (uint16_t)(self->probe_pauses + 1);
+	disarm();
+	self->probe_is_paused = self->probe_pauses < PROBE_PAUSES;
+	return is_first;
+}
+
+void probe_resume(void)
+{
+	thread_self.probe_is_paused = false;
+	if (!probe_is_armed())
+		thread_self.probe_seen--;
 }
 
 uint8_t probe_frame_bits(const char *file, const char *function)
@@ -73,19 +93,19 @@ static void tell_step(const struct record_look *look)
 void probe_note_launch(void)
 {
 	struct record_look look = record_look();
-	if (look.bits & PROBE_BACKWARD)
-		return;
 	if (look.bits & PROBE_OPTIMIZER) {
 		tell_step(&look);
 	} else if (thread_self.is_engine) {
 		thread_self.probe_step = 0;
+	} else if (look.bits & PROBE_BACKWARD) {
+		return;
 	} else if (look.bits & PROBE_FORWARD) {
-		probe_disarm();
-		tell_phase(0);
+		if (probe_pause())
+			tell_phase(0);
 	} else {
 		thread_self.probe_step = 0;
 		if (++thread_self.probe_looks >= PROBE_LAUNCHES)
-			probe_disarm();
+			disarm();
 	}
 }
 

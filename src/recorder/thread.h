@@ -29,7 +29,10 @@ struct thread_self {
 	uint64_t optimizer;   /* whose step the trace was told of last, 0 of none yet */
 	uint32_t probe_seen;  /* the backward after which this thread was seen in a module: recorder/probe.h */
 	uint32_t probe_step;  /* the step that was told last, 0 none */
-	uint16_t probe_looks; /* launches looked at since */
+	uint32_t probe_met;   /* the backward after which it was seen in a module first */
+	uint16_t probe_looks; /* launches looked at since the step or the module */
+	uint16_t probe_pauses; /* how often it was seen in a module after the backward above, less one */
+	uint8_t probe_is_paused; /* until it is seen outside of modules */
 	uint8_t stack_bits;   /* of the stack above */
 	uint8_t is_engine;    /* one of autograd's, by its name; known once there is an id */
 	uint8_t device_known; /* the ordinal below was set by a call we saw */

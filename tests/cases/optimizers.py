@@ -123,6 +123,17 @@ class Sharpness(torch.optim.Optimizer):
         self.inner.step()
 
 
+class Checkpointed(nn.Module):
+    """One backward runs inside another."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return torch.utils.checkpoint.checkpoint(self.inner, x.requires_grad_(), use_reentrant=True)
+
+
 class Several:
     """No optimizer: every one of those that it has takes a step of its own."""
 
@@ -241,10 +252,27 @@ def after_much_else():
     train(models, step, 2)
 
 
+def after_evaluation():
+    """Modules run between a backward and the steps, and between these."""
+    models = networks(2)
+    optimizers = [sgd(model.parameters()) for model in models]
+
+    def evaluate():
+        with torch.no_grad():
+            return sum(models[0](torch.randn(8, 64).cuda()).argmax(1).sum() for _ in range(3))
+
+    def step():
+        for optimizer in optimizers:
+            evaluate()
+            optimizer.step()
+
+    train(models, step, 2)
+
+
 def in_backward():
     """From the thread of autograd, one for each parameter, while backward goes on."""
-    for make in (sgd, KINDS["each"]):
-        models = networks(2)
+    checkpointed = [Checkpointed(model) for model in networks(2)]
+    for make, models in ((sgd, networks(2)), (KINDS["each"], networks(2)), (sgd, checkpointed)):
         optimizers = {p: make([p]) for model in models for p in model.parameters()}
 
         def step(p):
@@ -284,7 +312,7 @@ def compiled():
 
 
 PARTS = (scaled, in_a_loop, of_several_classes, by_hand, in_two_passes, with_schedules)
-PARTS += (with_closures, after_much_else, in_backward, on_threads, compiled)
+PARTS += (with_closures, after_much_else, after_evaluation, in_backward, on_threads, compiled)
 chosen = os.environ.get("CASE_PARTS")
 for part in PARTS:
     if not chosen or part.__name__ in chosen.split(","):
