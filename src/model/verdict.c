@@ -6,7 +6,6 @@
 #include "model/verdict_private.h"
 
 #define SEGMENT_BYTES	    (20ull << 20) /* of blocks up to 10 MiB; larger ones have their own */
-#define CONTEXT_USUAL_BYTES (512ull << 20)
 #define CONTEXT_MOST_BYTES  (2ull << 30) /* a context and its kernels are smaller */
 
 /* ---------- the causes that need no map ---------- */
@@ -75,15 +74,6 @@ static void judge_refusal(struct situation *at)
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
 }
 
-/* Of this process but not PyTorch's: what was traced, and what code and contexts take beyond the usual. */
-static uint64_t own_outside(const struct verdict_evidence *evidence)
-{
-	uint64_t untracked = evidence->untracked_bytes;
-	if (untracked == UINT64_MAX || untracked < CONTEXT_USUAL_BYTES)
-		return evidence->outside_bytes;
-	return evidence->outside_bytes + untracked - CONTEXT_USUAL_BYTES;
-}
-
 /* In use by others; when nobody tells them apart, what is untracked beyond any context. */
 static uint64_t others_of(const struct verdict_evidence *evidence)
 {
@@ -108,61 +98,6 @@ static void judge_others(struct situation *at)
 	verdict->evidence.bytes = others_of(&verdict->evidence);
 	verdict_add_action(verdict, ADVICE_END_OTHERS, true, verdict->evidence.bytes);
 	verdict_add_not(verdict, NOT_SETTINGS);
-}
-
-static bool is_outside(const struct verdict_evidence *evidence)
-{
-	uint64_t outside = own_outside(evidence);
-	return outside >= evidence->short_bytes && outside * 5 >= evidence->total_bytes &&
-	       outside * 2 >= evidence->live_bytes;
-}
-
-static uint32_t largest_outside(const struct situation *at)
-{
-	uint32_t stack = 0;
-	uint64_t most = 0;
-	const struct ranges *index = &at->m->regions.device;
-	for (struct span *span = ranges_after(index, 0); span; span = ranges_after(index, span->start)) {
-		const struct memory *memory = &((const struct region *)span)->memory;
-		if (span->kind != SPAN_REGION || memory->role != ROLE_OUTSIDE || memory->bytes <= most ||
-		    memory->born > at->oom->sequence)
-			continue;
-		most = memory->bytes;
-		stack = memory->stack;
-	}
-	return stack;
-}
-
-static void judge_outside(struct situation *at)
-{
-	struct verdict *verdict = at->verdict;
-	struct verdict_evidence *evidence = &verdict->evidence;
-	verdict->cause = VERDICT_OUTSIDE_PYTORCH;
-	verdict->is_certain = evidence->short_bytes > 0;
-	evidence->bytes = own_outside(evidence);
-	evidence->stack = largest_outside(at);
-	verdict_add_action(verdict, ADVICE_LESS_OUTSIDE, true, evidence->bytes);
-	if (!at->oom->by_pytorch && evidence->releasable_bytes >= evidence->asked_bytes)
-		verdict_add_action(verdict, ADVICE_EMPTY_CACHE, true, evidence->releasable_bytes);
-	verdict_add_not(verdict, NOT_SETTINGS);
-}
-
-/* A library fails while PyTorch's cache has what it asks for, and more than libraries have. */
-static bool is_hoarded(const struct situation *at)
-{
-	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return !at->oom->by_pytorch && evidence->releasable_bytes >= evidence->outside_bytes &&
-	       evidence->releasable_bytes + (evidence->free_bytes == UINT64_MAX ? 0 : evidence->free_bytes) >=
-		       evidence->asked_bytes;
-}
-
-static void judge_hoarded(struct situation *at)
-{
-	struct verdict *verdict = at->verdict;
-	verdict->cause = VERDICT_OUTSIDE_PYTORCH;
-	verdict->evidence.bytes = verdict->evidence.releasable_bytes;
-	verdict->evidence.stack = at->oom->stack;
-	verdict_add_action(verdict, ADVICE_EMPTY_CACHE, true, verdict->evidence.releasable_bytes);
 }
 
 /* ---------- the order ---------- */
@@ -269,13 +204,11 @@ static void judge(struct situation *at, size_t index)
 		judge_limit(at);
 	else if (is_refused_though_free(at))
 		judge_refusal(at);
-	else if (is_hoarded(at))
-		judge_hoarded(at);
+	else if (judge_hoarded(at))
+		return;
 	else if (is_by_others(evidence))
 		judge_others(at);
-	else if (is_outside(evidence))
-		judge_outside(at);
-	else
+	else if (!judge_outside(at))
 		judge_rest(at);
 }
 

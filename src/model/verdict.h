@@ -153,6 +153,8 @@ struct verdict_evidence {
 	bool went_on;	 /* … it went on after that */
 	uint64_t periods_left;	/* until memory would run out */
 	uint64_t count, bytes;	/* of what is blamed: survivors, copies, pinners */
+	const char *owner;	/* who has most of what was obtained past PyTorch, as owners are named; NULL: none was traced */
+	uint64_t owner_bytes;
 	uint64_t copied_bytes;	/* parameters without the copies of them that are blamed */
 	uint64_t left_bytes;	/* live without the copies that are blamed; of a graph, the peak without it */
 	uint32_t stack;		/* the largest of them, 0 none */

@@ -179,6 +179,7 @@ static void add_blamed(struct json *json, const struct verdict *verdict, const s
 	json_open(json, "blamed", '{');
 	json_unsigned(json, "count", evidence->count);
 	json_unsigned(json, "bytes", evidence->bytes);
+	json_string(json, "owner", evidence->owner);
 	json_known(json, "stack", evidence->stack, evidence->stack);
 	json_add_stack(json, words->defs, evidence->stack);
 	json_close(json, '}');

@@ -101,6 +101,24 @@ static void say_others(struct text *out, const struct verdict *verdict, const st
 	text_add(out, ".");
 }
 
+/* What was traced has an owner; the rest the device says. */
+static void say_owner(struct text *out, const struct verdict_evidence *evidence, const struct verdict_words *words)
+{
+	uint64_t seen = evidence->owner ? evidence->outside_bytes : 0;
+	if (evidence->owner) {
+		text_add_char(out, ' ');
+		text_add_escaped(out, evidence->owner);
+		words_add_number(out, " has ", evidence->owner_bytes);
+		text_add(out, " of it, most from ");
+		words_add_stack(out, words, evidence->stack);
+		text_add(out, ".");
+	}
+	if (evidence->bytes > seen + seen / 4) {
+		words_add_number(out, " No call that was traced obtained ", evidence->bytes - seen);
+		text_add(out, " of it: contexts, kernels that were loaded, what drivers and libraries keep unseen.");
+	}
+}
+
 static void say_outside(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
@@ -111,7 +129,9 @@ static void say_outside(struct text *out, const struct verdict *verdict, const s
 		text_add(out, " were obtained in this process past PyTorch");
 		words_add_number(out, ", which holds ", evidence->live_bytes + evidence->idle_bytes);
 		words_add_number(out, " (", evidence->live_bytes);
-		text_add(out, " live). The largest is from ");
+		text_add(out, " live).");
+		say_owner(out, evidence, words);
+		return;
 	}
 	words_add_stack(out, words, evidence->stack);
 	text_add(out, ".");
@@ -174,7 +194,8 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 					     ". ");
 	words_add_count(out, "", evidence->count, " block", " blocks");
 	words_add_number(out, " (", evidence->bytes);
-	text_add(out, evidence->was_let_go ? ") were held by " : ") are held by ");
+	text_add(out, evidence->count == 1 ? (evidence->was_let_go ? ") was held by " : ") is held by ") :
+					     (evidence->was_let_go ? ") were held by " : ") are held by "));
 	text_add(out, holders[verdict->kind] ? holders[verdict->kind] : "the program");
 	text_add(out, ", most from ");
 	add_stack_and_caller(out, words, evidence->stack);
@@ -191,9 +212,15 @@ static void say_duplicate(struct text *out, const struct verdict *verdict, const
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
 	uint64_t parameters = evidence->copied_bytes;
-	bool are_several = verdict->is_certain && evidence->bytes >= 2 * parameters;
-	text_add(out, evidence->was_let_go ? "Until the program's end there was " : "There is ");
-	text_add(out, are_several ? "more than one copy of " : "a second copy of ");
+	bool are_several = verdict->is_certain && parameters && evidence->bytes * 2 >= parameters * 3;
+	text_add(out, evidence->was_let_go ? "Until the program's end there " : "There ");
+	if (are_several) {
+		text_add(out, evidence->was_let_go ? "were " : "are ");
+		text_add_count(out, (evidence->bytes + parameters / 2) / parameters);
+		text_add(out, " more copies of ");
+	} else {
+		text_add(out, evidence->was_let_go ? "was a second copy of " : "is a second copy of ");
+	}
 	text_add(out, evidence->bytes * 4 < parameters * 3 ? "a part of the weights: " : "the weights: ");
 	words_add_number(out, "", evidence->bytes);
 	words_add_count(out, " in ", evidence->count, " block", " blocks");

@@ -101,16 +101,24 @@ static bool is_module_call(const struct def_python_frame *frame)
 	       !strcmp(frame->file + length - (sizeof tail - 1), tail);
 }
 
+/* "Mlp.__init__", and what is nested in it. */
+static bool is_constructor(const struct def_python_frame *frame)
+{
+	return strstr(frame->function, "__init__") != NULL;
+}
+
 const struct def_python_frame *where_find_caller(const struct defs *defs, uint32_t stack_id)
 {
 	const struct def_stack *stack = defs_stack(defs, stack_id);
 	const struct def_python_frame *caller = NULL;
-	bool has_line = false, was_called = false;
+	bool has_line = false, was_called = false, was_made = false;
 	for (uint32_t i = 0; stack && i < stack->python_count; i++) {
 		const struct def_python_frame *frame = defs_python_frame(defs, stack->python[i]);
 		bool is_users = frame && !library_name(defs, frame->file) && *frame->file != '<';
-		if (is_users && was_called)
+		bool makes = is_users && is_constructor(frame);
+		if (is_users && !makes && (was_called || was_made))
 			caller = frame;
+		was_made = is_users ? makes && (was_made || !has_line) : was_made;
 		was_called = frame && !is_users && (was_called || (has_line && is_module_call(frame)));
 		has_line |= is_users;
 	}

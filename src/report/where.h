@@ -22,7 +22,8 @@ struct where {
 /* `stack` and `thread` may be 0 (unknown) or unknown ids. */
 struct where where_find(const struct defs *, uint32_t stack, uint32_t thread);
 
-/* The user's line that called the outermost module (nn.Module) of the stack, where `line` is inside that; NULL: it is not. */
+/* Where `line` is inside a call of a module (nn.Module) or the construction of an object: the user's line that called the
+ * outermost module, or constructs that object. NULL: it is in neither. */
 const struct def_python_frame *where_find_caller(const struct defs *, uint32_t stack);
 
 /* Do both stand for the same line (or, without one, for the same module)? `inner` does not count.

@@ -20,6 +20,7 @@ class Expectation:
     answers: frozenset  # of (cause, kind or None)
     advice: str  # words of an advice, which the repaired program follows
     least: tuple  # of (key of the evidence, bytes)
+    says: str  # a pattern that the sentence of an OOM has
     never: tuple  # words that no advice may have, since that is in force already
     torches: tuple
 
@@ -63,6 +64,7 @@ def expectation(name):
         frozenset((cause, kind or None) for cause, kind in answers),
         header(name, "advice"),
         tuple((key, int(mib) << 20) for key, mib in zip(least[::2], least[1::2])),
+        header(name, "says"),
         tuple(header(name, "never").split()),
         tuple(header(name, "torch").split()) or tuple(support.TORCHES),
     )

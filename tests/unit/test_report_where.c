@@ -104,6 +104,51 @@ static void typed_in_code_gives_way_to_a_file(void **state)
 	scene_end(&scene);
 }
 
+static const char torch_modules[] = "/usr/lib/python3/dist-packages/torch/nn/modules/module.py";
+
+struct caller_frame {
+	const char *file, *function; /* file NULL: PyTorch's call of a module */
+	uint32_t line;
+};
+
+/* Innermost first; `line` of the caller, 0 none. */
+static void expect_caller(const struct caller_frame *frames, uint32_t count, uint32_t line)
+{
+	uint32_t ids[8];
+	scene_start(&scene);
+	for (uint32_t i = 0; i < count; i++) {
+		const char *file = frames[i].file ? frames[i].file : torch_modules;
+		ids[i] = 9 + i;
+		scene_frame(&scene, ids[i], file, frames[i].line, frames[i].function);
+	}
+	put_stack(&scene.records, STACK_NCCL + 1, 0, count, 0, ids);
+	scene_finish(&scene);
+	const struct def_python_frame *caller = where_find_caller(scene.defs, STACK_NCCL + 1);
+	assert_int_equal(caller ? caller->line : 0, line);
+	scene_end(&scene);
+}
+
+#define COUNT_OF(a) (sizeof(a) / sizeof *(a))
+
+static void the_line_that_called_the_outermost_module_is_found(void **state)
+{
+	static const struct caller_frame nested[] = {{"/a/net.py", "Block.forward", 1}, {NULL, "Module._call_impl", 2},
+						     {"/a/net.py", "Net.forward", 3},	{NULL, "Module._call_impl", 4},
+						     {"/a/train.py", "step", 5},	{"/a/train.py", "<module>", 6}};
+	static const struct caller_frame made[] = {{"/a/net.py", "Net.__init__.<locals>.<listcomp>", 1},
+						   {NULL, "ModuleList.extend", 2},
+						   {"/a/net.py", "Net.__init__", 3},
+						   {"/a/sweep.py", "trial", 4}};
+	static const struct caller_frame direct[] = {{NULL, "Module._call_impl", 1}, {"/a/train.py", "step", 2}};
+	static const struct caller_frame plain[] = {{"/a/train.py", "step", 1}, {"/a/train.py", "<module>", 2}};
+	(void)state;
+	expect_caller(nested, COUNT_OF(nested), 5);
+	expect_caller(made, COUNT_OF(made), 4);
+	expect_caller(direct, COUNT_OF(direct), 0); /* it is the line itself */
+	expect_caller(plain, COUNT_OF(plain), 0);
+	expect_caller(plain, 0, 0);
+}
+
 /* Stacks of native frames alone, with the names of their functions. */
 enum { FREE_STACK = STACK_NCCL + 1, FREE_FRAME = 3 };
 
@@ -213,6 +258,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hostile_names_are_escaped, start, end),
 		cmocka_unit_test(paths_are_shortened_by_what_they_are),
 		cmocka_unit_test(typed_in_code_gives_way_to_a_file),
+		cmocka_unit_test(the_line_that_called_the_outermost_module_is_found),
 		cmocka_unit_test(native_stacks_are_told_by_the_function_that_says_most),
 		cmocka_unit_test(source_lines_come_before_functions),
 	};

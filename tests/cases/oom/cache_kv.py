@@ -1,6 +1,7 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak cache
 # advice: a fixed or paged cache
+# says:  [1-9] blocks \(
 """Text is generated without an end; each token makes every layer's key-value cache longer."""
 
 from scene import GPU, REPAIRED, nn, torch

@@ -1,6 +1,7 @@
 # env: SIMGPU_MEMORY=1900MiB
 # expect: oom duplicate
 # advice: on the CPU (averages
+# says: 3 more copies of the weights: 768 MiB .* The parameters are 256 MiB
 """Three averaged copies of the weights, made by deepcopy, lie on the GPU beside the model."""
 
 import copy

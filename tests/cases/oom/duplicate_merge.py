@@ -1,6 +1,7 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom duplicate
 # advice: change the weights in place
+# says: second copy of a part of the weights
 # never: checkpointing batch
 """Adapters are merged into new weights while the old ones are still there."""
 

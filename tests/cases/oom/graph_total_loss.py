@@ -1,6 +1,7 @@
 # env: SIMGPU_MEMORY=1GiB
 # expect: oom leak graph
 # advice: loss.item()
+# says: Mlp\.forward .*, called at \S*graph_total_loss\.py:13\.
 """The sum of the losses of a validation set, as tensors: each keeps its whole graph."""
 
 from scene import REPAIRED, Mlp, batch

@@ -1,6 +1,7 @@
 # env: SIMGPU_MEMORY=2GiB
 # expect: oom leak list
 # advice: move what is kept to the CPU
+# says: __init__.*, called at \S*list_trials\.py:10\.
 """A sweep over learning rates keeps each trial (model and optimizer) in a results table."""
 from scene import GPU, REPAIRED, Mlp, step, torch
 

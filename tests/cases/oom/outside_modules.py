@@ -2,6 +2,7 @@
 # repaired-env: SIMGPU_MODULE=1MiB
 # expect: oom outside_pytorch
 # advice: give that library less
+# says: No call that was traced obtained 9\d\d MiB
 """Kernels that were compiled at run time fill the card, without one allocation."""
 
 import ctypes

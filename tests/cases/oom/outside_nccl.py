@@ -1,6 +1,7 @@
 # env: SIMGPU_MEMORY=4GiB SIMGPU_NCCL_INIT=688MiB
 # expect: oom outside_pytorch
 # advice: give that library less
+# says: nccl has \d+ MiB of it, most from \S*outside_nccl\.py:15 
 # why: outside_bytes 2000
 """A communicator for each of many process groups, 688 MiB each."""
 

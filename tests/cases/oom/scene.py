@@ -6,8 +6,8 @@ the program with its fault mended. `# expect:` says what must be said of it: `oo
 `finding CAUSE [KIND]`, with `or CAUSE [KIND]` where the two are one thing in other words; or
 `nothing`. `# advice:` are words of an advice that must be given, and that REPAIRED does, in the same
 memory; `or` other words, where the verdict is another. `# why:` names a figure of the verdict's
-evidence and its least value in MiB; `# never:` words that no advice may have, since the program does
-so already.
+evidence and its least value in MiB, `# says:` a pattern that its sentence has; `# never:` words that
+no advice may have, since the program does so already.
 At the end PyTorch's own counters go to stderr, also after an exception.
 """
 
