@@ -41,6 +41,22 @@ static bool is_limited(const struct situation *at)
 	return at->oom->by_pytorch && !at->oom->driver_bytes && (is_whole || had_room(&at->verdict->evidence));
 }
 
+/* The environment set the share of the card, and it is that which was hit, not a lower one of the program's own. */
+static bool is_of_setting(const struct situation *at, uint64_t segment_bytes)
+{
+	struct allocator_conf conf;
+	char buffer[64];
+	struct text reason;
+	const char *set = defs_info(at->m->defs, MEMTRACE_INFO_ALLOC_CONF, 0);
+	text_init_fixed(&reason, buffer, sizeof buffer);
+	allocator_conf_init(&conf, (struct allocator_version){0, 0});
+	if (!set || allocator_conf_parse(&conf, set, &reason) || !allocator_conf_has_fraction(&conf))
+		return false;
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	double limit_bytes = conf.memory_fraction * (double)evidence->total_bytes;
+	return (double)(evidence->live_bytes + evidence->idle_bytes + segment_bytes) * 1.02 >= limit_bytes;
+}
+
 static void judge_limit(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;
@@ -49,7 +65,8 @@ static void judge_limit(struct situation *at)
 	verdict->evidence.segment_bytes = allocator_segment_bytes(&conf, verdict->evidence.asked_bytes);
 	verdict->cause = VERDICT_LIMIT;
 	verdict->is_certain = true;
-	verdict_add_action(verdict, ADVICE_RAISE_LIMIT, false, 0);
+	bool is_set = is_of_setting(at, verdict->evidence.segment_bytes);
+	verdict_add_action(verdict, is_set ? ADVICE_RAISE_SETTING : ADVICE_RAISE_LIMIT, false, 0);
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
 }
 

@@ -19,6 +19,12 @@ struct stack_marks marks_at(const struct situation *at, uint32_t stack)
 	return marks;
 }
 
+bool has_native_frames(const struct situation *at, uint32_t id)
+{
+	const struct def_stack *stack = defs_stack(at->m->defs, id);
+	return stack && stack->native_count;
+}
+
 bool is_building(const struct situation *at)
 {
 	struct stack_marks marks = marks_at(at, at->oom ? at->oom->stack : 0);

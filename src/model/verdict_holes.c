@@ -127,7 +127,10 @@ static uint64_t room_beyond(const struct situation *at)
 static bool is_in_first_pass(const struct situation *at)
 {
 	bool went_round = at->verdict->evidence.steps || at->work->backwards;
-	return !went_round && marks_at(at, at->oom->stack).flags & MARK_FLAG(MARK_FORWARD);
+	struct stack_marks marks = marks_at(at, at->oom->stack);
+	bool is_made = marks.native & MARK_FACTORY || !has_native_frames(at, at->oom->stack);
+	bool is_computed = marks.flags & MARK_FLAG(MARK_FORWARD) || !is_made;
+	return !went_round && is_computed && at->verdict->evidence.pass_bytes * 2 > at->verdict->evidence.live_bytes;
 }
 
 /* A program that leaves less than one part in fifty idle is packed as well as any: were the pieces one, it would

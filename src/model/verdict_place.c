@@ -1,6 +1,6 @@
-/* Where a block was born, as a program sees it: its line, whichever stacks that has; and whether what is born there is
- * each thread's own. Owns both. Must never take threads that add to one list or
- * queue for owners. */
+/* Where a block was born, as a program sees it: its line, whichever stacks that has; whether what is born there is each
+ * thread's own, or of a function that autograd calls. Owns these. Must never take threads that add to one list or queue
+ * for owners. */
 #include <string.h>
 
 #include "model/verdict_private.h"
@@ -29,6 +29,19 @@ uint64_t verdict_place(const struct situation *at, uint32_t id)
 	for (uint32_t i = 0; stack && i < stack->python_count; i++)
 		place = (place ^ stack->python[i]) * 0x100000001B3u;
 	return place;
+}
+
+bool is_in_function(const struct situation *at, uint32_t id)
+{
+	const struct def_stack *stack = defs_stack(at->m->defs, id);
+	for (uint32_t i = 0; stack && i + 1 < stack->python_count; i++) {
+		const struct def_python_frame *frame = defs_python_frame(at->m->defs, stack->python[i]);
+		const struct def_python_frame *caller = defs_python_frame(at->m->defs, stack->python[i + 1]);
+		const char *dot = frame ? strrchr(frame->function, '.') : NULL;
+		if (dot && !strcmp(dot, ".forward"))
+			return caller && (!mark_is_torch(caller->file) || strstr(caller->file, "autograd/function.py"));
+	}
+	return false;
 }
 
 /* ---------- threads ---------- */

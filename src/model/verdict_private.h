@@ -31,6 +31,7 @@ void evidence_before_let_go(struct situation *, const struct device *);
 void evidence_of_stage_end(struct situation *, const struct model_oom *figures);
 /* Memory ran out where a model is being made or brought to the GPU, and nothing has trained: no pass goes on. */
 bool is_building(const struct situation *);
+bool has_native_frames(const struct situation *, uint32_t stack); /* else they were not recorded */
 struct stack_marks marks_at(const struct situation *, uint32_t stack);
 /* A frame of the stack whose function has one of the words in its name; words end with NULL. */
 bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);
@@ -39,6 +40,8 @@ void verdict_add_not(struct verdict *, enum verdict_not_advised);
 
 /* verdict_place.c */
 enum { THREADS_LEAST = 4 }; /* so many of one kind are no roles of a program's own */
+/* In the forward() of a torch.autograd.Function, most likely: a Module's is called by PyTorch's Python. */
+bool is_in_function(const struct situation *, uint32_t stack);
 uint64_t verdict_place(const struct situation *, uint32_t stack); /* the same for all stacks of one line of Python */
 bool is_a_threads_own(const struct situation *, const struct trend_growth *, uint32_t stack);
 

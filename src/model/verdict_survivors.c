@@ -212,6 +212,12 @@ static void sum_sources(struct families *all)
 			all->source_bytes += all->rows[i].bytes;
 }
 
+/* What is there already and what is new are put together. Otherwise the next is larger because the data are. */
+static bool is_joined(const struct situation *at, const struct family *family)
+{
+	return !has_native_frames(at, family->stack) || marks_at(at, family->stack).native & MARK_JOIN;
+}
+
 /* A stack of which one block is live that is nearly as large as what grew: made anew, ever larger. What came at once
  * did not grow. */
 static void sum_grown(const struct situation *at, struct families *all)
@@ -221,9 +227,8 @@ static void sum_grown(const struct situation *at, struct families *all)
 		const struct family *family = &all->rows[i];
 		if (!family->count || family->newest_born < at->trend->events.windows[at->trend->events.count / 2].begin)
 			continue;
-		bool is_data = model_label_category(at->m, family->label) == MODEL_INPUT; /* nothing of the last is in it */
 		bool is_as_large = family->bytes * 8 >= all->growth.bytes && family->bytes <= all->growth.bytes * 8;
-		if (is_data || !may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
+		if (!is_joined(at, family) || !may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
 			continue;
 		all->growing_bytes += family->bytes;
 		all->count += family->count;
@@ -284,6 +289,12 @@ static void set_verdict(struct situation *at, const struct families *all, bool b
 	verdict_add_action(verdict, advice[verdict->kind], true, all->explained_bytes);
 	if (verdict->kind == VERDICT_KIND_GRAPH)
 		verdict_add_action(verdict, by_step ? ADVICE_KEEP_TEXT : ADVICE_BACKWARD_EACH, false, 0);
+	if (verdict->kind == VERDICT_KIND_PER_THREAD) { /* which have ended is not known */
+		verdict->is_certain = false;
+		verdict_add_action(verdict, ADVICE_CLEAR_LIST, false, 0);
+	}
+	if (is_in_function(at, all->largest->stack))
+		verdict_add_action(verdict, ADVICE_SAVE_FOR_BACKWARD, false, 0);
 	verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	verdict_add_not(verdict, NOT_SETTINGS);
 }

@@ -46,6 +46,8 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_LEAVE_EXCEPT] = "the second try after the except block, not in it",
 		[ADVICE_DROP_GRAPH] = "del the loss and outputs after the step; no retain_graph=True",
 		[ADVICE_LARGEST_FIRST] = "the largest batch first: later ones fit in what it leaves",
+		[ADVICE_RAISE_SETTING] = "raise per_process_memory_fraction in PYTORCH_ALLOC_CONF",
+		[ADVICE_SAVE_FOR_BACKWARD] = "autograd.Function: ctx.save_for_backward(x), not ctx.x = x",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];
 }

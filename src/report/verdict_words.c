@@ -176,7 +176,7 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 		[VERDICT_KIND_LIST] = "something that the program adds to (a list, a dict or lru_cache, a metric, a hook)",
 		[VERDICT_KIND_CACHE] = "a cache that grows",
 		[VERDICT_KIND_CYCLE] = "objects that are not used and not collected (a reference cycle, an old model)",
-		[VERDICT_KIND_PER_THREAD] = "threads, each with memory of its own",
+		[VERDICT_KIND_PER_THREAD] = "threads, which keep it for themselves or have left it in a list",
 	};
 	const struct verdict_evidence *evidence = &verdict->evidence;
 	uint64_t each = evidence->growth_each_bytes;
