@@ -163,10 +163,17 @@ static void what_replaces_a_state_is_a_state(void **state)
 	check_at_peak(&s, MODEL_OPTIMIZER_STATE, 64 * MIB);
 }
 
+static uint32_t steps_of(struct scene *s)
+{
+	struct model_step_totals totals;
+	model_step_totals(s->m, &totals);
+	return (uint32_t)totals.steps;
+}
+
+/* By the functions named "step", unless it is known to be one optimizer. */
 static void steps_of_two_classes_in_one_line_are_two(void **state)
 {
 	struct scene s;
-	struct model_step_totals totals;
 	(void)state;
 	begin(&s);
 	train_once(&s, true);
@@ -176,16 +183,12 @@ static void steps_of_two_classes_in_one_line_are_two(void **state)
 		put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_SGD);
 	}
 	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_DATA);
-	model_step_totals(s.m, &totals);
-	assert_int_equal(totals.steps, 1 + 8);
+	assert_int_equal(steps_of(&s), 1 + 8);
+	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, AT, 0, 0, T_ADAM);
+	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, AT, 0, 0, T_SGD);
+	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_DATA);
+	assert_int_equal(steps_of(&s), 1 + 9);
 	scene_close(&s);
-}
-
-static uint32_t steps_of(struct scene *s)
-{
-	struct model_step_totals totals;
-	model_step_totals(s->m, &totals);
-	return (uint32_t)totals.steps;
 }
 
 static void say_optimizer(struct scene *s, uint64_t optimizer)
@@ -215,6 +218,23 @@ static void steps_of_two_optimizers_in_a_row_are_two(void **state)
 	say_optimizer(&s, AT); /* another than the last, in a step of its own */
 	put(&s, MEMTRACE_PHASE, MEMTRACE_SPACE_NONE, 0, 0, 0, T_DATA);
 	assert_int_equal(steps_of(&s), 1 + 9);
+	scene_close(&s);
+}
+
+static void a_step_of_the_engine_ends_with_the_backward(void **state)
+{
+	struct scene s;
+	(void)state;
+	begin(&s);
+	train_once(&s, true);
+	block(&s, AT, 512, T_BACKWARD_CALL);
+	on(&s, ENGINE);
+	say_optimizer(&s, AT);
+	say_optimizer(&s, 2 * AT);
+	assert_int_equal(steps_of(&s), 1 + 1);
+	on(&s, MAIN);
+	take_back(&s, AT, T_DATA);
+	assert_int_equal(steps_of(&s), 1 + 2);
 	scene_close(&s);
 }
 
@@ -363,6 +383,7 @@ int main(void)
 		cmocka_unit_test(what_replaces_a_state_is_a_state),
 		cmocka_unit_test(steps_of_two_classes_in_one_line_are_two),
 		cmocka_unit_test(steps_of_two_optimizers_in_a_row_are_two),
+		cmocka_unit_test(a_step_of_the_engine_ends_with_the_backward),
 		cmocka_unit_test(what_was_read_is_told_by_its_order),
 		cmocka_unit_test(what_was_read_is_no_state_where_the_optimizer_makes_its_own),
 		cmocka_unit_test(a_momentum_is_told_from_weights_that_are_gone),
