@@ -79,7 +79,8 @@ void stage_end_look(struct model *m, struct device *d)
 		return;
 	note_again(d);
 	uint64_t least_bytes = steps->windows[steps->count - 1].least_bytes;
-	if (live_of(d) + LEAST_BYTES / 2 > least_bytes)
+	bool has_fallen = live_of(d) + LEAST_BYTES / 2 <= least_bytes && live_of(d) + d->let_go.bytes >= least_bytes;
+	if (!has_fallen)
 		return;
 	struct trend_growth growth = trend_growth_of(steps);
 	if (growth.is_growing && !trend_fell_before(&growth) && is_worth(d, growth.bytes, least_bytes))
