@@ -101,6 +101,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t young_count, old_count;
 	uint32_t whole_backwards; /* in a row, that left every block of a graph where it was */
 	bool took; /* the backward that goes on has freed one */
+	uint32_t gradients_most; /* of the size of parameters, that a backward without create_graph has left */
 	uint64_t gradient_bytes; /* asked for those that the last backward to leave several has left */
 	uint64_t recomputed; /* when a module last ran inside a backward: sequence */
 	uint64_t flat_bytes;     /* asked for what the program joined them to, 0: it has not */
@@ -218,6 +219,7 @@ struct block_facts { /* in every live block */
 	bool is_joined : 1; /* of several inputs, by the program … */
 	bool is_joined_copy : 1; /* … which were copied from the host */
 	bool is_argument : 1; /* the line that calls a module computes it for that */
+	bool is_differentiated : 1; /* what a backward with create_graph has left */
 	uint16_t read_before; /* of its size, by the torch.load that read it */
 };
 

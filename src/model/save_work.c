@@ -83,6 +83,7 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, old_count),
 	FIELD(struct loop, whole_backwards),
 	FIELD_BOOL(struct loop, took),
+	FIELD(struct loop, gradients_most),
 	FIELD(struct loop, gradient_bytes),
 	FIELD(struct loop, recomputed),
 	FIELD(struct loop, flat_bytes),

@@ -191,12 +191,53 @@ static void become_gradient(struct model *m, const struct loop *loop, struct blo
 	long_lived_miss(m, loop, block);
 }
 
+struct left { /* by a backward */
+	uint32_t fitting, others; /* as large as a parameter, and not */
+};
+
+static bool is_as_parameter(const struct model *m, const struct block *block)
+{
+	const struct size_entry *size = size_find(m, block_asked(block));
+	return size && size->parameters > 0;
+}
+
+static struct left count_what_is_left(const struct model *m, const struct block_list *passing)
+{
+	struct left left = {0};
+	for (const struct block *block = passing->first; block; block = block->facts.next)
+		*(is_as_parameter(m, block) ? &left.fitting : &left.others) += 1;
+	return left;
+}
+
+/* With create_graph a backward leaves not only its graph and the gradients, as many as others do, but also what those
+ * are differentiated with. */
+static bool is_of_second_order(struct loop *loop, const struct left *left, bool is_whole)
+{
+	if (!is_whole && left->fitting > loop->gradients_most)
+		loop->gradients_most = left->fitting;
+	return is_whole && left->others >= GRAPH_COUNT && loop->gradients_most &&
+	       left->fitting * 4ull >= loop->gradients_most * 3ull;
+}
+
+static void settle_left(struct model *m, struct loop *loop, struct block *block, bool is_second_order)
+{
+	block->facts.is_differentiated = is_second_order;
+	if (is_second_order && !is_as_parameter(m, block)) {
+		block->facts.kind = KIND_NONE;
+		relabel(m, block, LABEL_ACTIVATION);
+	} else {
+		become_gradient(m, loop, block);
+	}
+}
+
 /* What is alive when a backward has ended is a gradient. While two loops are in backward on one
  * device nobody knows whose a block is: the later end decides. */
-void settle_backward(struct model *m, struct loop *loop)
+static void settle_passing(struct model *m, struct loop *loop, bool is_whole)
 {
 	struct block *block;
 	uint64_t bytes = 0, count = 0;
+	struct left left = count_what_is_left(m, &loop->passing);
+	bool is_second_order = is_of_second_order(loop, &left, is_whole);
 	while ((block = list_pop(&loop->passing))) {
 		struct loop *other = block->facts.is_shared ? other_in_backward(m, loop, block->slot) : NULL;
 		block->facts.is_shared = false;
@@ -204,15 +245,21 @@ void settle_backward(struct model *m, struct loop *loop)
 			list_push(&other->passing, block);
 			continue;
 		}
-		become_gradient(m, loop, block);
+		settle_left(m, loop, block, is_second_order);
 		bytes += block->asked_bytes;
 		count++;
 	}
-	while ((block = list_pop(&loop->fresh)))
-		list_push(&loop->young, block);
 	if (count > 1)
 		loop->gradient_bytes = bytes;
+}
+
+void settle_backward(struct model *m, struct loop *loop)
+{
+	struct block *block;
 	bool is_whole = !loop->took && loop->young_count >= GRAPH_COUNT;
+	settle_passing(m, loop, is_whole);
+	while ((block = list_pop(&loop->fresh)))
+		list_push(&loop->young, block);
 	loop->whole_backwards = is_whole ? loop->whole_backwards + 1 : 0;
 	settle_old_data(m, loop);
 	long_lived_age(m, loop, false);

@@ -131,8 +131,10 @@ def add_communication(blocks, spans):
 
 def category(block, starts, a_step, in_step, events):
     died = events if block.died is None else block.died
-    # A plain tensor that a graph ends in and that stays: a parameter without a module.
-    if "leaf" in block.labels and died - block.born > events / 2:
+    # A plain tensor that a graph ends in and that stays is a parameter without a module, unless the
+    # program calls it something else: its samples, say, that the gradient moves.
+    told = block.labels & {"input", "other"}
+    if "leaf" in block.labels and not told and died - block.born > events / 2:
         return "parameters"
     met = bisect.bisect_left(starts, died + 1) - bisect.bisect_right(starts, block.born)
     met += met > 0 and block.died is None  # it would have met the next one

@@ -69,7 +69,7 @@ def note(label, *values):
             continue
         try:
             address = tensor.untyped_storage().data_ptr()
-        except (NotImplementedError, RuntimeError):  # a wrapper without storage
+        except (NotImplementedError, RuntimeError, ValueError):  # one without storage, as yet or ever
             continue
         device = tensor.device.index
         if not address:
