@@ -109,6 +109,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t late_copies; /* from the host, since: batches come from there */
 	uint32_t graph_data; /* the backward `stamp` in which data of a pass were found to be of its graph */
 	uint32_t late_data; /* that the program computed for a pass, since: batches are taken from what it has */
+	uint32_t computed; /* blocks that the program computed itself, in no constructor */
 	uint64_t latest; /* address of what the program itself made last, 0: it is gone */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
 	struct block_list clones; /* of parameters, by the program */
@@ -163,6 +164,12 @@ void kept_age(struct model *, struct loop *, struct block *, bool after_call);
 bool is_made_to_keep(struct model *, const struct block *);
 /* What the program computes there, of that size, a graph keeps. */
 bool is_made_for_graph(struct model *, const struct block *);
+/* What the first step after it says of what torch.load has read. */
+struct loaded_look;
+void settle_loaded(struct model *, struct block *, const struct loaded_look *);
+
+/* ---------- settle_report.c ---------- */
+
 /* Of all blocks, so only for an OOM and at the end: those in a graph that should be gone. */
 void settle_for_report(struct model *);
 /* The same when the program's own code has ended. */

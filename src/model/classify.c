@@ -277,6 +277,7 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 		size->newest = block;
 	if (context_is_users(block->facts.context) && !facts->is_engine)
 		facts->loop->latest = block->address;
+	facts->loop->computed += is_plain && block->facts.context == MARK_USER && !facts_have(facts, MARK_USER_INIT);
 	struct model_observer *observer = m->attribution->observer;
 	if (observer)
 		observer->labelled(observer, e->sequence, block->facts.label);
@@ -293,12 +294,21 @@ static void count_copy(struct model *m, struct loop *loop, const struct block *b
 		loop->late_copies += block->bytes >= SIGNIFICANT_BYTES;
 }
 
-/* What is stored in another order (channels last) is made first, and then filled from a block of its size to which
- * the copy goes. NULL: it goes there itself. */
+/* As many numbers, of 1, 2, 4 or 8 bytes each. */
+static bool may_be_cast(const struct block *a, const struct block *b)
+{
+	uint64_t least = a->asked_bytes < b->asked_bytes ? a->asked_bytes : b->asked_bytes;
+	uint64_t most = a->asked_bytes < b->asked_bytes ? b->asked_bytes : a->asked_bytes;
+	uint64_t times = least >= SIGNIFICANT_BYTES && most % least == 0 ? most / least : 0;
+	return block_asked(a) == block_asked(b) || times == 2 || times == 4 || times == 8;
+}
+
+/* What is stored in another order (channels last), or in another type, is made first, and then filled from a block to
+ * which the copy goes. NULL: it goes there itself. */
 static struct block *filled_from(struct model *m, const struct block *block)
 {
 	struct block *before = block->facts.before;
-	if (!before || before->facts.is_copied_to || block_asked(before) != block_asked(block) ||
+	if (!before || before->facts.is_copied_to || !may_be_cast(before, block) ||
 	    before->facts.calls != block->facts.calls || before->facts.backwards != block->facts.backwards)
 		return NULL;
 	uint32_t line = attribution_marks(m, block->stack)->places[0].line;

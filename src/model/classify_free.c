@@ -150,11 +150,20 @@ static bool is_datum_after_all(struct model *m, const struct block *block)
 	       block->facts.label == LABEL_PARAMETER && !size->gradients_most && !size->states;
 }
 
+/* `x = next(batches).cuda()`: it had a gradient, as parameters have, and the next one takes its place. */
+static bool is_batch_after_all(struct model *m, const struct block *block, const struct moment_facts *facts)
+{
+	const struct block *newest = size_get(m, block_asked(block))->newest;
+	return block->facts.is_copied_to && block->facts.context == MARK_USER && facts->marks->context == MARK_USER &&
+	       newest && newest != block && newest->facts.is_copied_to &&
+	       attribution_marks(m, newest->stack)->site == attribution_marks(m, block->stack)->site;
+}
+
 static enum label freed_parameter(struct model *m, struct block *block, const struct event *e,
 				  const struct moment_facts *facts)
 {
 	uint8_t context = facts->marks->context;
-	if (is_datum_after_all(m, block) && context_is_users(context)) {
+	if ((is_datum_after_all(m, block) && context_is_users(context)) || is_batch_after_all(m, block, facts)) {
 		size_add_parameter(m, block_asked(block), -1);
 		return LABEL_INPUT;
 	}

@@ -1,10 +1,10 @@
 /* What the blocks that live long are taken for: the few of the program's own are looked at after every backward
- * until they are old enough. Owns what the program keeps, and what it is called when a report is made. Must never
- * walk all blocks but for a report. */
+ * until they are old enough. Owns what the program keeps. Must never walk all blocks. */
 #include "model/model_private.h"
 
 #define CLONES_LOOKED_AT 64
 #define KEPT_LOOKED_AT	 64
+#define COMPUTED_LEAST	 16 /* blocks, of a program that is at work */
 
 /* There are gradients or states of that size, and no parameter for them. */
 static bool lacks_parameter(const struct size_entry *size)
@@ -102,12 +102,20 @@ static bool is_store_from_copies(struct model *m, const struct loop *loop, const
 	       !is_one_of_many(m, block, size);
 }
 
+/* Modules ran since; or the program has none, and has computed something with what its class has made. */
+static bool is_in_use(const struct model *m, const struct block_facts *facts)
+{
+	const struct loop *loop = &m->attribution->loops[facts->loop];
+	return loop->calls - facts->calls >= 2 ||
+	       (!loop->calls && !m->attribution->has_trained && facts->context == MARK_USER_INIT &&
+		loop->computed >= COMPUTED_LEAST);
+}
+
 bool block_is_cache(const struct model *m, const struct block *block)
 {
 	const struct block_facts *facts = &block->facts;
 	return (!m->attribution->has_trained || !block_age(m, block)) && facts->is_zeros && !facts->is_copied_to &&
-	       context_is_users(facts->context) && block->bytes >= SIGNIFICANT_BYTES &&
-	       m->attribution->loops[facts->loop].calls - facts->calls >= 2;
+	       context_is_users(facts->context) && block->bytes >= SIGNIFICANT_BYTES && is_in_use(m, facts);
 }
 
 bool block_is_field(const struct model *m, const struct block *block)
@@ -142,7 +150,7 @@ static bool is_spare(const struct block *block, const struct size_entry *size)
 	return size->states || (block->facts.is_before_model && size->loaded <= size->parameters);
 }
 
-static void settle_loaded(struct model *m, struct block *block, const struct loaded_look *look)
+void settle_loaded(struct model *m, struct block *block, const struct loaded_look *look)
 {
 	const struct size_entry *size = size_get(m, block_asked(block));
 	if (lacks_parameter(size))
@@ -234,6 +242,15 @@ static void settle_as_store(struct model *m, struct block *block)
 	block_settle_as(m, block, LABEL_INPUT);
 }
 
+/* From nothing, when training had begun: what is trained on is there before. But the order of an epoch's rows is drawn
+ * for each. */
+static bool is_made_late(struct model *m, const struct block *block)
+{
+	const struct block_facts *facts = &block->facts;
+	return facts->is_factory && !facts->is_copied_to && !facts->is_early &&
+	       !(attribution_marks(m, block->stack)->native & MARK_DRAW);
+}
+
 void kept_age(struct model *m, struct loop *loop, struct block *block, bool after_call)
 {
 	const struct block_facts *facts = &block->facts;
@@ -267,6 +284,8 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 		keep(m, block, LABEL_OTHER);
 	else if (facts->is_zeros && !is_store(block, size))
 		keep(m, block, LABEL_OTHER);
+	else if (is_made_late(m, block))
+		keep(m, block, LABEL_OTHER);
 	else
 		list_remove(block);
 }
@@ -291,102 +310,4 @@ void long_lived_age(struct model *m, struct loop *loop, bool after_call)
 			settle_as_store(m, loop->young.first);
 		else
 			keep(m, loop->young.first, LABEL_KEPT);
-}
-
-/* ---------- what is as it is when a report is made ---------- */
-
-/* Calls of modules without grad have followed, as in an evaluation, but so did the backward of its own iteration. */
-static bool is_of_last_step(const struct model *m, const struct loop *loop, const struct block *block)
-{
-	uint64_t age = block_age(m, block);
-	return !block->facts.is_in_row && age && age <= loop_backwards_a_step(loop);
-}
-
-/* Far older than an iteration, and made inside a module: something holds its graph. */
-static void settle_old(struct model *m, struct block *block)
-{
-	const struct block_facts *facts = &block->facts;
-	const struct loop *loop = &m->attribution->loops[facts->loop];
-	bool is_open = facts->label == LABEL_FORWARD || facts->label == LABEL_OUTLIVED;
-	if (facts->is_flat && (is_open || facts->label == LABEL_USER))
-		relabel(m, block, LABEL_GRADIENT);
-	else if (facts->label == LABEL_NO_GRAD && is_of_last_step(m, loop, block))
-		relabel(m, block, LABEL_HELD);
-	else if (is_open && block_age(m, block) > loop_age_of_kept(loop))
-		relabel(m, block, LABEL_RETAINED);
-	else if ((is_open || facts->label == LABEL_USER || (facts->kind == KIND_INPUT && block_age(m, block))) &&
-		 is_made_to_keep(m, block))
-		relabel(m, block, LABEL_KEPT);
-}
-
-static void settle_loaded_ones(struct model *m, struct loop *loop)
-{
-	struct loaded_look look;
-	struct block *next;
-	loaded_look(m, loop, &look);
-	for (struct block *block = loop->kept.first; block; block = next) {
-		next = block->facts.next;
-		if (block->facts.kind == KIND_LOADED && block_age(m, block))
-			settle_loaded(m, block, &look);
-	}
-}
-
-static void settle_caches(struct model *m, const struct loop *loop)
-{
-	for (struct block *block = loop->kept.first; block; block = block->facts.next)
-		if (block_is_cache(m, block))
-			relabel(m, block, LABEL_KEPT);
-}
-
-/* Its call had ended, and left little else. Checkpointing leaves as little of a pass that goes on. */
-static bool is_of_ended_call(const struct model *m, const struct block *block)
-{
-	return block->facts.is_no_grad && !(attribution_known_marks(m, block->stack).flags & MARK_CHECKPOINT);
-}
-
-/* The program's own code has ended, and it still has what it computed. Where nothing trains, no pass says more. */
-static void settle_left(struct model *m, struct block *block)
-{
-	const struct block_facts *facts = &block->facts;
-	bool is_computed = (facts->kind == KIND_FORWARD || facts->kind == KIND_DATA) &&
-			   (!block_is_of_first_pass(m, block) || is_of_ended_call(m, block));
-	if (block_is_field(m, block))
-		block_settle_as(m, block, LABEL_KEPT);
-	else if (is_computed && context_is_users(facts->context) && label_meaning(facts->label, false).is_provisional)
-		block_settle_as(m, block, LABEL_KEPT);
-}
-
-static void settle_row(struct model *m, struct loop *loop)
-{
-	struct block *next;
-	for (struct block *block = loop->no_grad.first; block; block = next) {
-		next = block->facts.next;
-		if (block->facts.is_in_row)
-			block_settle_as(m, block, LABEL_NO_GRAD);
-	}
-}
-
-void settle_at_exit(struct model *m)
-{
-	struct block *block;
-	settle_for_report(m);
-	for (unsigned i = 0; m->attribution->has_trained && i < m->attribution->loop_count; i++)
-		settle_row(m, &m->attribution->loops[i]);
-	if (!m->attribution->has_trained)
-		for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
-			settle_left(m, block);
-}
-
-void settle_for_report(struct model *m)
-{
-	struct block *block;
-	for (unsigned i = 0; i < m->attribution->loop_count; i++)
-		settle_loaded_ones(m, &m->attribution->loops[i]);
-	if (m->attribution->has_trained)
-		for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
-			settle_old(m, block);
-	for (unsigned i = 0; i < m->attribution->loop_count; i++)
-		settle_recent(m, &m->attribution->loops[i], true);
-	for (unsigned i = 0; i < m->attribution->loop_count; i++)
-		settle_caches(m, &m->attribution->loops[i]);
 }

@@ -91,6 +91,7 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, late_copies),
 	FIELD(struct loop, late_data),
 	FIELD(struct loop, graph_data),
+	FIELD(struct loop, computed),
 	FIELD(struct loop, latest),
 	FIELD_END,
 };

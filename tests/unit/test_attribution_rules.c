@@ -372,6 +372,55 @@ static void what_an_open_pass_has_made_is_a_row_of_its_own(void **state)
 	scene_close(&s);
 }
 
+/* `others`: of 16 MiB, that a backward which leaves its graph has left beside the gradient. */
+static void differentiate_twice(struct scene *s, uint64_t others)
+{
+	on(s, MAIN);
+	for (uint64_t i = 0; i < 4; i++)
+		block(s, AT + (20 + i) * MIB * 100, 8 * MIB, T_FORWARD);
+	block(s, AT + 3 * MIB * 100, 512, T_BACKWARD_CALL);
+	on(s, ENGINE);
+	block(s, AT + 4 * MIB * 100, 4 * MIB, T_NONE);
+	for (uint64_t i = 0; i < others; i++)
+		block(s, AT + (30 + i) * MIB * 100, 16 * MIB, T_NONE);
+	on(s, MAIN);
+	take_back(s, AT + 3 * MIB * 100, T_DATA);
+	for (uint64_t i = 0; i < others; i++)
+		take_back(s, AT + (30 + i) * MIB * 100, T_DATA);
+	for (uint64_t i = 0; i < 4; i++)
+		take_back(s, AT + (20 + i) * MIB * 100, T_DATA);
+	take_back(s, AT + 4 * MIB * 100, T_ZERO);
+	model_finish(s->m);
+}
+
+static void what_gradients_are_differentiated_with_is_of_a_graph(void **state)
+{
+	struct scene s;
+	(void)state;
+	for (uint64_t others = 3; others <= 4; others++) {
+		begin(&s);
+		train_once(&s, true);
+		differentiate_twice(&s, others);
+		check_at_peak(&s, MODEL_GRADIENTS, (others == 3 ? 4 + 3 * 16 : 4) * MIB);
+	}
+}
+
+static void what_is_made_from_nothing_when_training_has_begun_is_no_data(void **state)
+{
+	struct scene s;
+	(void)state;
+	for (unsigned is_late = 0; is_late < 2; is_late++) {
+		begin(&s);
+		if (is_late)
+			train_once(&s, true);
+		block(&s, 2 * AT, 256 * MIB, T_STORE);
+		for (unsigned i = is_late; i < 8; i++)
+			train_once(&s, !i);
+		model_finish(s.m);
+		check_at_peak(&s, is_late ? MODEL_OTHER : MODEL_INPUT, (is_late ? 256 : 257) * MIB);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +438,8 @@ int main(void)
 		cmocka_unit_test(a_momentum_is_told_from_weights_that_are_gone),
 		cmocka_unit_test(gradients_joined_to_one_vector_are_gradients),
 		cmocka_unit_test(what_an_open_pass_has_made_is_a_row_of_its_own),
+		cmocka_unit_test(what_gradients_are_differentiated_with_is_of_a_graph),
+		cmocka_unit_test(what_is_made_from_nothing_when_training_has_begun_is_no_data),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
