@@ -226,7 +226,7 @@ struct block_facts { /* in every live block */
 	bool is_joined : 1; /* of several inputs, by the program … */
 	bool is_joined_copy : 1; /* … which were copied from the host */
 	bool is_argument : 1; /* the line that calls a module computes it for that */
-	bool is_differentiated : 1; /* what a backward with create_graph has left */
+	bool is_gradient : 1; /* whoever takes it back: its backward took its graph apart, or left a second one too */
 	uint16_t read_before; /* of its size, by the torch.load that read it */
 };
 

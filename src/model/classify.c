@@ -93,8 +93,7 @@ static bool makes_parameter(const struct model *m, const struct moment_facts *fa
 
 static struct verdict judge_parameter(const struct block *block, const struct moment_facts *facts)
 {
-	bool is_in_doubt = facts->marks->context == MARK_USER_INIT && block->bytes >= SIGNIFICANT_BYTES &&
-			   (block->facts.is_zeros || block->facts.is_clone);
+	bool is_in_doubt = facts->marks->context == MARK_USER_INIT && block->bytes >= SIGNIFICANT_BYTES;
 	return (struct verdict){KIND_PARAMETER, LABEL_PARAMETER, is_in_doubt ? &facts->loop->kept : NULL};
 }
 

@@ -219,9 +219,9 @@ static enum label freed_backward(struct model *m, struct block *block, const str
 	/* Left by a backward inside it, for those of higher order. */
 	if (facts->marks->flags & MARK_TRANSFORM && block_age(m, block) <= 1)
 		return LABEL_PASS_TEMPORARY;
-	if (is_by_engine && !block->facts.is_differentiated)
-		return loop->in_backward ? LABEL_ACTIVATION : LABEL_PASS_TEMPORARY;
-	return (enum label)block->facts.label;
+	if (is_by_engine && !loop->in_backward)
+		return LABEL_PASS_TEMPORARY;
+	return is_by_engine && !block->facts.is_gradient ? LABEL_ACTIVATION : (enum label)block->facts.label;
 }
 
 static enum label freed_step(const struct model *m, const struct block *block, const struct event *e,

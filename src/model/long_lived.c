@@ -125,20 +125,35 @@ bool block_is_field(const struct model *m, const struct block *block)
 	       !facts->is_copied_to && !m->attribution->loops[facts->loop].calls;
 }
 
-/* Made of one value, or copied, in the constructor of a class of the program: a module, or not? */
+/* Of an object that keeps all data on the device: nothing trained has its size, no batch comes from the host, and the
+ * program computes them from what it has. */
+static bool is_of_loader(const struct loop *loop, const struct size_entry *size)
+{
+	return !size->states && !size->gradients_most && !loop->late_copies && loop->late_data;
+}
+
+static bool is_parameter(const struct loop *loop, const struct block *block, const struct size_entry *size)
+{
+	const struct block_facts *facts = &block->facts;
+	int32_t enough = facts->is_clone ? size->parameters : 1;
+	bool is_plain = facts->is_copied_to || !(facts->is_zeros || facts->is_clone);
+	return size->gradients_most >= enough || (is_plain && !is_of_loader(loop, size));
+}
+
+/* Made in the constructor of a class of the program: a module, or not? */
 static void age_parameter(struct model *m, struct loop *loop, struct block *block)
 {
 	if (block_age(m, block) < 2 || !loop->steps)
 		return;
 	const struct size_entry *size = size_get(m, block_asked(block));
-	int32_t enough = block->facts.is_clone ? size->parameters : 1;
-	if (size->gradients_most >= enough || block->facts.is_copied_to) {
+	if (is_parameter(loop, block, size)) {
 		block_settle_as(m, block, LABEL_PARAMETER);
 		return;
 	}
+	bool is_data = !block->facts.is_factory && !block->facts.is_clone && is_of_loader(loop, size);
 	size_add_parameter(m, block_asked(block), -1);
 	block->facts.kind = KIND_NONE;
-	if (is_store(block, size_get(m, block_asked(block))))
+	if (is_data || is_store(block, size))
 		block_settle_as(m, block, LABEL_INPUT);
 	else
 		block_settle_as(m, block, block->facts.is_clone ? LABEL_COPY : LABEL_OTHER);

@@ -112,7 +112,7 @@ enum { FLAG_COPIED_TO = 1, FLAG_ZEROS = 2, FLAG_FACTORY = 4, FLAG_NO_GRAD = 8,
        FLAG_LIBRARY = 16, FLAG_EARLY = 32, FLAG_CLONE = 64, FLAG_SHARED = 128, FLAG_IN_PASS = 256,
        FLAG_BEFORE_MODEL = 512, FLAG_FLAT = 1024, FLAG_IN_ROW = 2048, FLAG_JOINED = 4096,
        FLAG_JOINED_COPY = 8192, FLAG_ARGUMENT = 16384,
-       FLAG_DIFFERENTIATED = 32768, FLAGS_END = 65536 };
+       FLAG_GRADIENT = 32768, FLAGS_END = 65536 };
 
 static uint64_t flags_of(const struct block_facts *facts)
 {
@@ -126,7 +126,7 @@ static uint64_t flags_of(const struct block_facts *facts)
 			  (facts->is_joined ? FLAG_JOINED : 0) |
 			  (facts->is_joined_copy ? FLAG_JOINED_COPY : 0) |
 			  (facts->is_argument ? FLAG_ARGUMENT : 0) |
-			  (facts->is_differentiated ? FLAG_DIFFERENTIATED : 0));
+			  (facts->is_gradient ? FLAG_GRADIENT : 0));
 }
 
 static void save_flags(struct archive *a, struct block_facts *facts)
@@ -148,7 +148,7 @@ static void save_flags(struct archive *a, struct block_facts *facts)
 	facts->is_joined = flags & FLAG_JOINED;
 	facts->is_joined_copy = flags & FLAG_JOINED_COPY;
 	facts->is_argument = flags & FLAG_ARGUMENT;
-	facts->is_differentiated = flags & FLAG_DIFFERENTIATED;
+	facts->is_gradient = flags & FLAG_GRADIENT;
 }
 
 static void save_block(struct model *m, struct archive *a, struct calls *calls, struct block_list *list,

@@ -221,7 +221,7 @@ static bool is_of_second_order(struct loop *loop, const struct left *left, bool 
 
 static void settle_left(struct model *m, struct loop *loop, struct block *block, bool is_second_order)
 {
-	block->facts.is_differentiated = is_second_order;
+	block->facts.is_gradient = is_second_order || loop->took;
 	if (is_second_order && !is_as_parameter(m, block)) {
 		block->facts.kind = KIND_NONE;
 		relabel(m, block, LABEL_ACTIVATION);
