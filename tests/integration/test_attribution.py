@@ -47,6 +47,7 @@ ALWAYS = (
     "heat_equation",
     "hessian_power",
     "influence",
+    "loader_on_gpu",
     "metric_buffers",
     "paged_server",
     "ppo_lists",
