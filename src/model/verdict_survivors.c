@@ -90,11 +90,6 @@ static bool is_of_call(const struct situation *at, const struct segment_block *b
 	return block->born >= at->work->call_begin;
 }
 
-static bool is_workspace(const struct situation *at, const struct segment_block *block)
-{
-	return model_label_category(at->m, block->label) == MODEL_WORKSPACE;
-}
-
 static bool collect(const struct situation *at, struct families *all)
 {
 	uint32_t slots = 64;
@@ -103,7 +98,7 @@ static bool collect(const struct situation *at, struct families *all)
 	all->rows = arena_alloc(at->arena, slots * sizeof *all->rows);
 	all->mask = slots - 1;
 	for (size_t i = 0; all->rows && i < at->map->block_count; i++)
-		if (!is_of_call(at, &at->map->blocks[i]) && !is_workspace(at, &at->map->blocks[i]))
+		if (!is_of_call(at, &at->map->blocks[i]))
 			add_block(at, all, &at->map->blocks[i]);
 	return all->rows != NULL;
 }
@@ -148,6 +143,8 @@ static bool may_leak(const struct situation *at, const struct families *all, con
 	enum model_category category = model_label_category(at->m, family->label);
 	if (category == MODEL_PARAMETERS)
 		return at->work->backwards >= 4 || is_collected(at, family) || is_of_threads(at, all, family);
+	if (category == MODEL_WORKSPACE) /* of a library has its bound, unless threads are without */
+		return is_of_threads(at, all, family);
 	if (category == MODEL_GRADIENTS && family->count > model_parameters_of_size(at->m, family->largest_bytes))
 		return true;
 	if (category == MODEL_OPTIMIZER_STATE)
