@@ -40,6 +40,7 @@ enum model_detail { /* what more is known of memory in a category */
 	MODEL_DETAIL_BACKWARD,        /* temporary: of a backward pass */
 	MODEL_DETAIL_AUTOCAST_COPY,   /* in another precision; in any category */
 	MODEL_DETAIL_AUTOCAST_HELD,   /* the same, as activation that no backward took */
+	MODEL_DETAIL_AUTOCAST_WEIGHT, /* … of a parameter, that a backward took */
 	MODEL_DETAIL_COUNT
 };
 

@@ -68,12 +68,22 @@ static enum label freed_datum(struct model *m, const struct block *block)
 	return is_argument(m, block) || loop->graph_data == m->attribution->stamp ? LABEL_ACTIVATION : LABEL_INPUT;
 }
 
+/* In half the bytes of a parameter. */
+static bool is_cast_weight(struct model *m, const struct block *block)
+{
+	uint64_t bytes = 2 * block_asked(block);
+	return attribution_marks(m, block->stack)->native & MARK_CAST &&
+	       (model_parameters_of_size(m, bytes) || model_parameters_of_size(m, bytes - 512));
+}
+
 static enum label freed_forward(struct model *m, const struct block *block,
 				const struct moment_facts *facts)
 {
 	const struct block_facts *own = &block->facts;
 	const struct loop *loop = &m->attribution->loops[own->loop];
 	uint64_t age = block_age(m, block);
+	if (facts->is_backward && is_cast_weight(m, block))
+		return LABEL_CAST_WEIGHT;
 	if (facts->is_backward)
 		return is_data_again(m, block) ? freed_datum(m, block) : LABEL_ACTIVATION;
 	if (!age)

@@ -57,6 +57,12 @@ static void touch_share(struct composition *c, struct share *share)
 	c->revocable = NULL;
 }
 
+static void note_largest(struct share *share, uint64_t bytes)
+{
+	if (bytes > share->largest_bytes)
+		share->largest_bytes = bytes;
+}
+
 void composition_change(struct model *m, struct composition *c, enum change change, uint32_t stack,
 			uint8_t label, uint64_t bytes)
 {
@@ -65,6 +71,7 @@ void composition_change(struct model *m, struct composition *c, enum change chan
 		return;
 	struct share *share = &c->shares[index];
 	touch_share(c, share);
+	note_largest(share, bytes);
 	share->bytes = bytes_change(share->bytes, change, bytes);
 	share->count = bytes_change(share->count, change, 1);
 	c->label_bytes[label] = bytes_change(c->label_bytes[label], change, bytes);
@@ -80,6 +87,7 @@ void composition_move(struct model *m, struct composition *c, uint32_t stack, ui
 	struct share *source = &c->shares[from_index], *target = &c->shares[to_index];
 	touch_share(c, source);
 	touch_share(c, target);
+	note_largest(target, bytes);
 	if (now) {
 		source->bytes -= bytes;
 		source->count--;

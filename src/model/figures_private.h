@@ -32,6 +32,7 @@ uint64_t bytes_change(uint64_t bytes, enum change, uint64_t by);
 
 struct share { /* what one stack holds under one label */
 	uint64_t bytes, count;
+	uint64_t largest_bytes;	/* of a block, ever */
 	uint64_t peak_bytes, peak_count; /* at the peak: valid if epoch is the composition's */
 	uint64_t epoch;
 	uint32_t stack;

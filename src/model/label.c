@@ -18,6 +18,7 @@ static const struct row rows[LABEL_COUNT] = {
 	[LABEL_STATE] = {ALWAYS(MODEL_OPTIMIZER_STATE), 0, false},
 	[LABEL_ACTIVATION] = {ALWAYS(MODEL_ACTIVATIONS), 0, false},
 	[LABEL_HELD] = {ALWAYS(MODEL_ACTIVATIONS), MODEL_DETAIL_HELD, false},
+	[LABEL_CAST_WEIGHT] = {ALWAYS(MODEL_ACTIVATIONS), MODEL_DETAIL_AUTOCAST_WEIGHT, false},
 	[LABEL_RECOMPUTED] = {ALWAYS(MODEL_ACTIVATIONS), MODEL_DETAIL_RECOMPUTED, false},
 	[LABEL_DROPPED] = {MODEL_ACTIVATIONS, MODEL_OTHER, MODEL_DETAIL_DROPPED_GRAPH, false},
 	[LABEL_RETAINED] = {ALWAYS(MODEL_ACTIVATIONS), MODEL_DETAIL_RETAINED_GRAPH, false},
@@ -90,6 +91,7 @@ const char *model_detail_name(enum model_detail detail)
 		[MODEL_DETAIL_OPTIMIZER] = "of the optimizer",
 		[MODEL_DETAIL_BACKWARD] = "of the backward pass",
 		[MODEL_DETAIL_AUTOCAST_COPY] = "autocast copy",
+		[MODEL_DETAIL_AUTOCAST_WEIGHT] = "autocast copy of a weight",
 		[MODEL_DETAIL_AUTOCAST_HELD] = "autocast copy, held after backward",
 	};
 	return detail < MODEL_DETAIL_COUNT ? names[detail] : NULL;

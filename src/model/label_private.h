@@ -24,6 +24,7 @@ enum label {
 	LABEL_STATE, /* of an optimizer */
 	LABEL_ACTIVATION,
 	LABEL_HELD,
+	LABEL_CAST_WEIGHT, /* what autocast made of a parameter, for the graph */
 	LABEL_RECOMPUTED,
 	LABEL_DROPPED,
 	LABEL_RETAINED, /* older than an iteration, in a graph */

@@ -54,6 +54,7 @@ struct model_counter { /* bytes and calls; current_bytes, allocations and frees 
 struct model_share { /* a row of a composition */
 	uint64_t bytes;
 	uint64_t count;
+	uint64_t largest_bytes; /* of its blocks, and of those that were its before or came after */
 	uint32_t stack; /* id, 0 unknown */
 	uint8_t category; /* enum model_category; of a whole stack: that of most of it */
 	uint8_t detail;   /* enum model_detail, likewise */

@@ -43,7 +43,7 @@ static const struct field totals_fields[] = {
 };
 
 SAVED_SIZE(model_totals, 96);
-SAVED_SIZE(model, 3408);
+SAVED_SIZE(model, 3416);
 
 /* Numbers whose meaning is not written beside them: those of another version are not guessed at. */
 static void save_version(struct archive *a)

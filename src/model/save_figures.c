@@ -30,6 +30,7 @@ static const struct field peak_fields[] = {
 static const struct field share_fields[] = {
 	FIELD(struct share, bytes),
 	FIELD(struct share, count),
+	FIELD(struct share, largest_bytes),
 	FIELD(struct share, peak_bytes),
 	FIELD(struct share, peak_count),
 	FIELD(struct share, epoch),
@@ -189,15 +190,15 @@ static const struct field work_fields[] = {
 
 SAVED_SIZE(meter, 40);
 SAVED_SIZE(model_peak, 96);
-SAVED_SIZE(share, 56);
-SAVED_SIZE(composition, 504);
+SAVED_SIZE(share, 64);
+SAVED_SIZE(composition, 512);
 SAVED_SIZE(snapshot, 48);
 SAVED_SIZE(snapshot_row, 16);
 SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 56);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 11888);
+SAVED_SIZE(device, 11904);
 SAVED_SIZE(stage_end, 40);
 SAVED_SIZE(casts, 80);
 SAVED_SIZE(bursts, 1304);

@@ -158,8 +158,8 @@ static const struct field size_fields[] = {
 SAVED_SIZE(trial, 80);
 SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 40);
-SAVED_SIZE(step_moment, 256);
-SAVED_SIZE(step_record, 848);
+SAVED_SIZE(step_moment, 264);
+SAVED_SIZE(step_record, 872);
 SAVED_SIZE(loop, 816);
 SAVED_SIZE(attribution, 11128);
 SAVED_SIZE(place_seen, 16);

@@ -98,11 +98,15 @@ static void add_class(struct text *text, const char *function)
 	text_add_escaped_bytes(text, start, dot ? (size_t)(dot - start) : strlen(start));
 }
 
-/* Inputs of the blocks stay, and one block at a time is made again. */
+/* Inputs of the blocks stay, and one block at a time is made again: the largest at last beside all gradients, the one
+ * that comes in and the one that it makes. */
 static void find_checkpointing(struct levers *levers, const struct lever_facts *facts)
 {
 	static const char name[] = "checkpointing", words[] = "activation checkpointing";
-	uint64_t each = facts->block.count ? facts->block.bytes / facts->block.count : 0;
+	uint64_t each = facts->block.call_bytes;
+	uint64_t passed = facts->block.count ? facts->block.boundary_bytes / facts->block.count : 0;
+	uint64_t work = each + passed + 2 * facts->block.largest_bytes + facts->kernel_bytes;
+	uint64_t floor = bytes_larger(facts->static_bytes, facts->backward_floor_bytes + work);
 	uint64_t saves = bytes_less(facts->block.bytes, facts->block.boundary_bytes);
 	if (facts->has_checkpoints) {
 		lever_add_useless(levers, name, words, "it is in use");
@@ -112,13 +116,14 @@ static void find_checkpointing(struct levers *levers, const struct lever_facts *
 		lever_add_useless(levers, name, words, "activations are little of the peak");
 		return;
 	}
-	saves = lever_above(facts, bytes_less(saves, bytes_less(each, facts->category[MODEL_TEMPORARY])), facts->static_bytes);
+	saves = lever_above(facts, bytes_less(saves, bytes_less(each, facts->category[MODEL_TEMPORARY])), floor);
 	if (facts->block.count < 2 || !lever_is_worth(facts, saves))
 		return;
 	struct text text = lever_begin(levers, name);
-	text_printf(&text, "checkpointing the %llu ", (unsigned long long)facts->block.count);
+	text_add(&text, "checkpointing ");
 	add_class(&text, facts->block.frame->function);
-	text_add(&text, "s");
+	if (facts->block.is_counted)
+		text_printf(&text, " (%llu calls)", (unsigned long long)facts->block.count);
 	lever_end(levers, saves, true, "their activations are made again in the backward pass");
 }
 

@@ -22,6 +22,9 @@ struct candidate {
 	const struct def_python_frame *last;  /* its last line that makes a tensor itself … */
 	uint64_t last_bytes, last_count;      /* … and the smallest: what it returns, or smaller */
 	uint64_t bytes;
+	double uneven_bytes; /* the same if all its calls were like the largest */
+	uint64_t largest_bytes; /* of a block */
+	uint64_t looped_bytes;	/* made in a loop of PyTorch's inside, so several of a stack a call */
 	size_t place_count;
 	struct place places[PLACES_MAX];
 };
@@ -94,11 +97,26 @@ static void note_last(struct candidate *candidate, const struct def_python_frame
 	}
 }
 
+/* By nn.Sequential: what its modules make has one stack. */
+static bool is_looped(const struct defs *defs, const struct def_stack *stack, uint32_t at)
+{
+	for (uint32_t i = 0; i < at; i++) {
+		const struct def_python_frame *frame = defs_python_frame(defs, stack->python[i]);
+		if (frame && !strcmp(frame->function, "Sequential.forward"))
+			return true;
+	}
+	return false;
+}
+
 /* Shares come largest first. */
 static void add_share(struct candidate *candidate, const struct def_stack *stack, uint32_t at,
 		      const struct def_python_frame *frame, const struct model_share *share)
 {
 	candidate->bytes += share->bytes;
+	bool is_weight = share->detail == MODEL_DETAIL_AUTOCAST_WEIGHT;
+	candidate->uneven_bytes += is_weight ? (double)share->bytes : (double)share->largest_bytes * (double)share->count;
+	if (!is_weight && share->largest_bytes > candidate->largest_bytes)
+		candidate->largest_bytes = share->largest_bytes;
 	if (share->bytes / share->count < SMALLEST_BYTES)
 		return;
 	struct place *place = find_place(candidate, stack->python[at], hash_suffix(stack, at + 1));
@@ -131,8 +149,10 @@ static void take_share(struct search *search, const struct defs *defs, const str
 		if (!frame || !is_module(defs, frame) || is_before(defs, stack, i, frame))
 			continue;
 		struct candidate *candidate = find_candidate(search, frame);
-		if (candidate)
-			add_share(candidate, stack, i, frame, share);
+		if (!candidate)
+			continue;
+		candidate->looped_bytes += is_looped(defs, stack, i) ? share->bytes : 0;
+		add_share(candidate, stack, i, frame, share);
 	}
 }
 
@@ -242,6 +262,9 @@ void lever_block_find(struct lever_facts *facts, struct arena *arena, const stru
 		facts->block.frame = candidate->frame;
 		facts->block.bytes = candidate->bytes;
 		facts->block.count = calls.count;
+		facts->block.call_bytes = (uint64_t)(candidate->uneven_bytes / (double)calls.count);
+		facts->block.largest_bytes = candidate->largest_bytes;
+		facts->block.is_counted = candidate->looped_bytes <= candidate->bytes / 2;
 		facts->block.boundary_bytes = candidate->last_count == calls.count ? candidate->last_bytes : 0;
 	}
 }

@@ -145,8 +145,20 @@ static bool grows_with_batch(const struct model_share *share)
 static bool is_cast_weight(const struct model *model, const struct defs *defs, const struct def_stack *stack,
 			   const struct model_share *share)
 {
-	return share->count && has_native(defs, stack, "cached_cast") &&
-	       model_parameters_of_size(model, 2 * (share->bytes / share->count));
+	return share->detail == MODEL_DETAIL_AUTOCAST_WEIGHT ||
+	       (share->count && has_native(defs, stack, "cached_cast") &&
+		model_parameters_of_size(model, 2 * (share->bytes / share->count)));
+}
+
+/* What a convolution works in is as large as cuDNN likes; and gradients of the copies that autocast made of weights are
+ * as large as these. */
+static bool is_of_kernel(const struct model *model, const struct defs *defs, const struct def_stack *stack,
+			 const struct model_share *share)
+{
+	if (share->category != MODEL_TEMPORARY || share->detail != MODEL_DETAIL_BACKWARD)
+		return false;
+	return has_native(defs, stack, "run_conv_plan") || has_native(defs, stack, "raw_cudnn_convolution") ||
+	       (share->count == 1 && model_parameters_of_size(model, 2 * share->bytes));
 }
 
 /* The same where what was left over of a segment may have stayed with either. */
@@ -180,6 +192,10 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 	if (share->detail == MODEL_DETAIL_DROPPED_GRAPH) {
 		facts->dropped_bytes += share->bytes;
 		raise(&facts->dropped_largest_bytes, bytes_of_each(share));
+	}
+	if (is_of_kernel(model, defs, stack, share)) {
+		facts->kernel_bytes += share->bytes;
+		return;
 	}
 	if (is_cast_weight(model, defs, stack, share))
 		return;

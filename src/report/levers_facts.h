@@ -21,6 +21,7 @@ struct lever_facts {
 	uint64_t loss_count, loss_largest_bytes;
 	uint64_t score_bytes;	  /* attention scores, and dropout of them */
 	uint64_t cast_kept_bytes; /* copies of weights that autocast kept through the backward pass */
+	uint64_t kernel_bytes;	  /* that kernels of the backward pass work in: no batch, no block is in it */
 	uint64_t dropped_bytes;	  /* a graph that no backward used */
 	uint64_t dropped_largest_bytes; /* of its tensors */
 	bool has_fused_attention, has_checkpoints, has_autocast;
@@ -51,6 +52,8 @@ struct lever_facts {
 	struct {
 		const struct def_python_frame *frame; /* NULL: none */
 		uint64_t bytes, count, boundary_bytes; /* boundary: what its calls pass to each other */
+		bool is_counted; /* else `count` may be of what it has in it */
+		uint64_t call_bytes, largest_bytes; /* of its largest call, as far as that is known; of a tensor */
 	} block;
 };
 

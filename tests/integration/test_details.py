@@ -50,7 +50,7 @@ step(out)
 """,
         3 * 2 * MIB,
         "activations",
-        "autocast copy",
+        "autocast copy of a weight",
     ),
     # A backward pass inside of the region leaves them where they are.
     "autocast_held": (

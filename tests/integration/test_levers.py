@@ -59,11 +59,15 @@ ALWAYS = {
 }
 
 
+# Of programs that have a word for little else.
+MORE = [("checkpointing", "stages"), ("half_batch", "stages")]
+
+
 def chosen():
     if os.environ.get("MEMTRACE_FULL") != "1":
-        return list(ALWAYS.items())
+        return [*ALWAYS.items(), *MORE]
     every = [(lever, model) for lever in LEVERS for model in MODELS if model in ONLY.get(lever, MODELS)]
-    return [*every, ("mixed_precision", "odd_heads")]
+    return [*every, *MORE, ("mixed_precision", "odd_heads")]
 
 
 @functools.cache

@@ -215,7 +215,7 @@ def test_what_a_list_keeps_is_told_as_let_go_and_counts_no_modules(tmp_path):
     (found,) = report["findings"]
     assert found["because"]["growth"]["was_let_go"] and "until the program's end" in found["text"]
     assert report["devices"][0]["allocated"]["current_bytes"] == 0
-    assert not [lever for lever in report["devices"][0]["levers"] if "Mlps" in lever["text"]]
+    assert not [lever for lever in report["devices"][0]["levers"] if "Mlp (" in lever["text"]]
 
 
 @pytest.mark.parametrize("name,line", [("unused_graph", "evaluate"), ("kept_graph", "kept_graph.py")])
