@@ -159,8 +159,8 @@ static void add_formula(struct json *json, const struct model *model, const stru
 	json_unsigned(json, "optimizer_state_bytes", formula.state_bytes);
 	json_unsigned(json, "activations_bytes", formula.activation_bytes);
 	json_unsigned(json, "bytes", formula.expected_bytes);
-	json_unsigned(json, "bytes_a_parameter",
-		      (formula.expected_bytes - formula.activation_bytes) * formula.parameter_width /
+	json_known(json, "bytes_a_parameter", formula.has_factor,
+		   (formula.expected_bytes - formula.activation_bytes) * formula.parameter_width /
 			      formula.parameter_bytes);
 	json_bool(json, "width_is_certain", formula.is_width_sure);
 	json_close(json, '}');

@@ -154,9 +154,10 @@ static void find_casts(struct levers *levers, const struct lever_facts *facts)
 		    "autocast keeps its copies of the weights until it ends");
 }
 
+/* In eight parts, one of which is there at a time. */
 static void find_loss(struct levers *levers, const struct lever_facts *facts)
 {
-	uint64_t saves = lever_above(facts, bytes_less(facts->loss_bytes, facts->loss_largest_bytes / 8), facts->static_bytes);
+	uint64_t saves = lever_above(facts, facts->loss_bytes / 8 * 7, facts->static_bytes);
 	if (facts->loss_count < 2 || !lever_is_worth(facts, saves))
 		return;
 	struct text text = lever_begin(levers, "chunked_loss");

@@ -45,6 +45,7 @@ static bool begins_with_any(const char *text, const char *const *words)
 /* As by_name_operator() calls them. */
 static const char *const losses[] = {"aten::cross_entropy_loss", "aten::log_softmax", "aten::nll_loss",
 				     "NllLoss", "LogSoftmax", "SliceBackward", NULL};
+static const char *const logarithms[] = {"aten::cross_entropy_loss", "aten::log_softmax", "LogSoftmax", NULL};
 static const char *const scores[] = {"aten::softmax", "aten::_softmax", "SoftmaxBackward", NULL};
 static const char *const dropouts[] = {"aten::dropout", "aten::native_dropout", "NativeDropoutBackward", NULL};
 static const char *const full_precision[] = {
@@ -111,11 +112,20 @@ static bool is_dropout_of_scores(const struct scores *scores, const struct defs 
 	return false;
 }
 
+/* Logits before the loss takes them, and copies of them: as large as what it makes, or in half the precision. */
+static bool is_like_loss(const struct lever_facts *facts, const struct model_share *share)
+{
+	uint64_t each = bytes_of_each(share), loss = facts->loss_each_bytes, slack = loss / 16;
+	return share->count <= 2 && each >= facts->peak_bytes >> LOSS_LEAST_SHIFT &&
+	       (each >= loss / 2 - slack / 2) && each <= loss + slack && (each >= loss - slack || each <= loss / 2 + slack / 2);
+}
+
 static void take_operator(struct lever_facts *facts, const struct scores *made, const struct defs *defs,
 			  const char *name, const struct model_share *share)
 {
 	uint64_t each = bytes_of_each(share);
-	if (begins_with_any(name, losses) && each >= facts->peak_bytes >> LOSS_LEAST_SHIFT) {
+	bool is_loss = begins_with_any(name, losses) && each >= facts->peak_bytes >> LOSS_LEAST_SHIFT;
+	if (is_loss || (facts->loss_each_bytes && is_like_loss(facts, share) && !begins_with_any(name, scores))) {
 		facts->loss_bytes += share->bytes;
 		facts->loss_count += share->count;
 		if (each > facts->loss_largest_bytes)
@@ -205,15 +215,23 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 		take_operator(facts, made, defs, text_string(&name), share);
 }
 
-static void find_scores(struct scores *made, const struct defs *defs, const struct model_share *shares,
+static void note_loss(struct lever_facts *facts, const char *name, const struct model_share *share)
+{
+	if (share->count <= 2 && begins_with_any(name, logarithms))
+		raise(&facts->loss_each_bytes, bytes_of_each(share));
+}
+
+static void find_scores(struct lever_facts *facts, struct scores *made, const struct defs *defs, const struct model_share *shares,
 			size_t count)
 {
 	char buffer[NAME_BYTES];
 	struct text name;
 	for (size_t i = 0; i < count; i++) {
 		text_init_fixed(&name, buffer, sizeof buffer - 1);
-		if (grows_with_batch(&shares[i]) && by_name_operator(&name, defs, shares[i].stack) &&
-		    begins_with_any(text_string(&name), scores))
+		if (!grows_with_batch(&shares[i]) || !by_name_operator(&name, defs, shares[i].stack))
+			continue;
+		note_loss(facts, text_string(&name), &shares[i]);
+		if (begins_with_any(text_string(&name), scores))
 			note_scores(made, defs, &shares[i]);
 	}
 }
@@ -228,7 +246,7 @@ static void take_shares(struct lever_facts *facts, const struct model *model, co
 	const struct model_share *shares = arena ? composition_shares(arena, model, of, &count) : NULL;
 	struct scores made = {.count = 0};
 	if (shares)
-		find_scores(&made, defs, shares, count);
+		find_scores(facts, &made, defs, shares, count);
 	for (size_t i = 0; shares && i < count; i++)
 		take_share(facts, &made, model, defs, &shares[i]);
 	if (shares)
@@ -255,87 +273,6 @@ static void take_frames(struct lever_facts *facts, const struct defs *defs)
 		facts->has_sequence |= is_of_file(frame, "/torch/nn/modules/rnn.py") ||
 				       (has_attention && !strcmp(frame->function, "embedding") &&
 					is_of_file(frame, "/torch/nn/functional.py"));
-	}
-}
-
-/* ---------- steps ---------- */
-
-static uint64_t of_border(const struct model_step *step, enum model_moment_kind kind, enum model_category category)
-{
-	return step->after[kind].is_known ? step->after[kind].categories.bytes[category] : 0;
-}
-
-static uint64_t outside_optimizer(const struct model_step *step)
-{
-	uint64_t bytes = 0;
-	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_FORWARD]);
-	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
-	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_OTHER]);
-	return bytes;
-}
-
-static void take_borders(struct lever_facts *facts, const struct model_step *step)
-{
-	for (unsigned i = 0; i < MODEL_MOMENT_COUNT; i++) {
-		raise(&facts->parameter_bytes, of_border(step, i, MODEL_PARAMETERS));
-		raise(&facts->gradient_bytes, of_border(step, i, MODEL_GRADIENTS));
-		raise(&facts->state_bytes, of_border(step, i, MODEL_OPTIMIZER_STATE));
-	}
-	raise(&facts->kept_gradient_bytes, of_border(step, MODEL_AFTER_FORWARD, MODEL_GRADIENTS));
-}
-
-static void take_step(struct lever_facts *facts, const struct model_step *step)
-{
-	uint64_t outside = outside_optimizer(step);
-	uint64_t in_optimizer = step->phase_peak_bytes[MODEL_PHASE_OPTIMIZER];
-	const struct model_moment *backward = &step->after[MODEL_AFTER_BACKWARD];
-	facts->steps++;
-	facts->is_peak_in_steps |= step->peak_bytes >= facts->peak_bytes;
-	raise(&facts->backwards_a_step, step->backwards);
-	take_borders(facts, step);
-	raise(&facts->outside_optimizer_bytes, outside);
-	raise(&facts->optimizer_bytes, in_optimizer);
-	raise(&facts->without_state_bytes,
-	      less(outside, of_border(step, MODEL_AFTER_FORWARD, MODEL_OPTIMIZER_STATE)));
-	raise(&facts->training_bytes, step->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
-	raise(&facts->training_bytes, in_optimizer);
-	if (backward->is_known) {
-		uint64_t kept = of_border(step, MODEL_AFTER_BACKWARD, MODEL_ACTIVATIONS) +
-				of_border(step, MODEL_AFTER_BACKWARD, MODEL_INPUT);
-		raise(&facts->backward_floor_bytes, less(backward->allocated_bytes, kept));
-		raise(&facts->static_bytes, facts->backward_floor_bytes);
-		raise(&facts->static_bytes, less(in_optimizer, kept));
-	}
-}
-
-static bool is_near(uint64_t a, uint64_t b)
-{
-	return (a > b ? a - b : b - a) <= (a > b ? a : b) / 50;
-}
-
-/* The first step as it would have been with the optimizer's state: no gradient was there yet. */
-static void take_first(struct lever_facts *facts, const struct model_step *first, const struct model_step *later)
-{
-	uint64_t had = of_border(first, MODEL_AFTER_FORWARD, MODEL_OPTIMIZER_STATE);
-	if (first->step != 1 || of_border(first, MODEL_AFTER_FORWARD, MODEL_GRADIENTS) ||
-	    !is_near(of_border(first, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS),
-		     of_border(later, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS)))
-		return;
-	facts->fresh_peak_bytes = outside_optimizer(first) + less(facts->state_bytes, had);
-	raise(&facts->fresh_peak_bytes, facts->optimizer_bytes);
-}
-
-static void take_steps(struct lever_facts *facts, const struct model *model, unsigned ordinal)
-{
-	struct model_step step, first = {0};
-	for (size_t i = 0; model_step(model, i, &step); i++) {
-		if (step.device != ordinal || step.is_open)
-			continue;
-		if (!facts->steps)
-			first = step;
-		take_step(facts, &step);
-		if (facts->steps == 2)
-			take_first(facts, &first, &step);
 	}
 }
 
@@ -383,7 +320,7 @@ void lever_facts_find(struct lever_facts *facts, const struct model *model, cons
 	}
 	facts->is_backward_peak = device->peak.phase == MODEL_PHASE_BACKWARD;
 	facts->is_optimizer_peak = device->peak.phase == MODEL_PHASE_OPTIMIZER;
-	take_steps(facts, model, device->ordinal);
+	lever_steps_find(facts, model, device->ordinal);
 	if (facts->steps)
 		take_shares(facts, model, defs, device->ordinal);
 	take_frames(facts, defs);

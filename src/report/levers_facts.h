@@ -19,6 +19,7 @@ struct lever_facts {
 	uint64_t unfused_bytes;   /* what attention without a fused kernel keeps, as for some sizes of a head in fp32 */
 	uint64_t loss_bytes;	  /* logits and what the loss made of them */
 	uint64_t loss_count, loss_largest_bytes;
+	uint64_t loss_each_bytes; /* of the largest logarithms of logits */
 	uint64_t score_bytes;	  /* attention scores, and dropout of them */
 	uint64_t cast_kept_bytes; /* copies of weights that autocast kept through the backward pass */
 	uint64_t kernel_bytes;	  /* that kernels of the backward pass work in: no batch, no block is in it */
@@ -59,6 +60,9 @@ struct lever_facts {
 
 void lever_facts_find(struct lever_facts *, const struct model *, const struct defs *,
 		      const struct model_device *);
+
+/* levers_steps.c: the facts of steps. */
+void lever_steps_find(struct lever_facts *, const struct model *, unsigned ordinal);
 
 /* levers_block.c: facts->block from the shares of the peak. */
 void lever_block_find(struct lever_facts *, struct arena *, const struct defs *, const struct model_share *,

@@ -79,7 +79,7 @@ void levers_print(struct text *out, const struct levers *levers, size_t limit)
 		}
 		add_row(out, lever, unit);
 	}
-	if (shown)
+	if (shown && !levers->rows[0].mends_fault) /* beside what is wrong, what does not help is of no interest */
 		add_others(out, levers);
 }
 

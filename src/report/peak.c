@@ -272,9 +272,9 @@ static void take_step(struct peak_formula *formula, const struct model_step *ste
 			after[MODEL_AFTER_FORWARD].categories.bytes[MODEL_ACTIVATIONS]);
 }
 
-static bool is_near(double ratio, double wanted)
+static bool is_within(double ratio, double wanted, double part)
 {
-	return ratio > wanted * 0.93 && ratio < wanted * 1.07;
+	return ratio > wanted * (1 - part) && ratio < wanted * (1 + part);
 }
 
 /* State of four bytes a moment beside parameters of two tells their width; without such a hint they
@@ -284,12 +284,20 @@ static void guess_width(struct peak_formula *formula)
 	double state = (double)formula->state_bytes / (double)formula->parameter_bytes;
 	formula->parameter_width = 4;
 	formula->is_width_sure = true;
-	if (is_near(state, 4))
+	if (is_within(state, 4, 0.07))
 		formula->parameter_width = 2;
-	else if (is_near(state, 8.0 / 6))
+	else if (is_within(state, 8.0 / 6, 0.03)) /* closer: an average or frozen weights come near */
 		formula->parameter_width = 6;
 	else
 		formula->is_width_sure = false;
+}
+
+/* Where parameters are frozen, or an average of them is kept, no number of bytes for each is right. */
+static bool has_factor(const struct peak_formula *formula)
+{
+	double gradients = (double)formula->gradient_bytes / (double)formula->parameter_bytes;
+	bool is_equal = gradients > 0.9 && gradients < 1.15, is_twice = gradients > 1.8 && gradients < 2.3;
+	return is_equal || is_twice || formula->parameter_width == 6;
 }
 
 bool peak_formula_find(const struct model *model, unsigned ordinal, struct peak_formula *formula)
@@ -302,6 +310,7 @@ bool peak_formula_find(const struct model *model, unsigned ordinal, struct peak_
 	if (!formula->parameter_bytes || !formula->gradient_bytes)
 		return false;
 	guess_width(formula);
+	formula->has_factor = has_factor(formula);
 	formula->expected_bytes = formula->parameter_bytes + formula->gradient_bytes + formula->state_bytes +
 				  formula->activation_bytes;
 	return true;
@@ -332,7 +341,8 @@ void peak_print_formula(struct text *out, const struct model *model, const struc
 	add_part(out, unit, formula.gradient_bytes, "gradients");
 	add_part(out, unit, formula.state_bytes, "state");
 	add_part(out, unit, formula.activation_bytes, "activations");
-	text_printf(out, " = %llu,\n  by the usual formula: ",
-		    (unsigned long long)unit_round(unit, formula.expected_bytes));
-	add_width(out, &formula);
+	text_printf(out, " = %llu", (unsigned long long)unit_round(unit, formula.expected_bytes));
+	text_add(out, formula.has_factor ? ",\n  by the usual formula: " : "\n");
+	if (formula.has_factor)
+		add_width(out, &formula);
 }

@@ -24,6 +24,7 @@ struct peak_formula {
 	uint64_t expected_bytes;	      /* the sum */
 	unsigned parameter_width;	      /* bytes of a parameter that these factors suggest: 4, 2, 6 (with fp32 masters) */
 	bool is_width_sure;
+	bool has_factor; /* false: parameters are not trained alike, so bytes for each say nothing */
 };
 /* False: there are no parameters, or no step was seen. */
 bool peak_formula_find(const struct model *, unsigned ordinal, struct peak_formula *);

@@ -161,33 +161,38 @@ static void add_heading(struct text *out, struct unit unit, unsigned loop, const
 	text_add_char(out, '\n');
 }
 
-static size_t count_groups(struct walk walk, uint64_t *largest_bytes)
+static size_t count_groups(struct walk walk, uint64_t *largest_bytes, size_t *largest)
 {
 	struct group group;
 	size_t count = 0;
-	for (; take_group(&walk, &group); count++)
-		if (group.first.peak_bytes > *largest_bytes)
-			*largest_bytes = group.first.peak_bytes;
+	for (; take_group(&walk, &group); count++) {
+		if (group.first.peak_bytes <= *largest_bytes)
+			continue;
+		*largest_bytes = group.first.peak_bytes;
+		*largest = count;
+	}
 	return count;
 }
 
-/* Of too many rows the first and the last are shown: what a run begins and ends like. */
+/* Of too many rows the first and the last are shown, what a run begins and ends like; that of the peak in any case. */
 static size_t print_loop(struct text *out, struct walk walk)
 {
 	const struct step_table_style *style = walk.style;
 	struct group group;
-	uint64_t largest = 0;
-	size_t count = count_groups(walk, &largest), limit = style->limit;
+	uint64_t largest_bytes = 0;
+	size_t largest = 0, count = count_groups(walk, &largest_bytes, &largest), limit = style->limit;
 	size_t left_out = limit && count > limit ? count - (limit - 1) : 0;
 	size_t head = left_out ? (limit - 1) / 2 : count;
-	struct unit unit = unit_for(largest);
+	bool is_hidden = largest >= head && largest < head + left_out;
+	struct unit unit = unit_for(largest_bytes);
 	if (count)
 		add_heading(out, unit, walk.loop, style);
 	for (size_t i = 0; take_group(&walk, &group); i++) {
-		if (i == head && left_out)
-			text_printf(out, "  %zu rows more, see: memtrace steps\n", left_out);
-		if (i < head || i >= head + left_out)
+		bool is_shown = i < head || (is_hidden ? i == largest : i >= head + left_out);
+		if (is_shown)
 			add_row(out, unit, &group, i + 1 == count, style);
+		if (left_out && i + 1 == (is_hidden ? count : head + left_out))
+			text_printf(out, "  %zu rows more, see: memtrace steps\n", is_hidden ? count - head - 1 : left_out);
 	}
 	return count;
 }

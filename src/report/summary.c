@@ -292,10 +292,14 @@ static size_t fit_levers(struct text *out, const struct levers *levers, const st
 {
 	size_t before = out->used_bytes, rows = 0;
 	size_t wanted = sites->count < SITES_WANTED ? sites->count : SITES_WANTED;
-	for (size_t shown = LEVERS_SHOWN; shown == LEVERS_SHOWN || (rows < wanted && shown >= LEVERS_LEAST); shown--) {
+	for (size_t shown = LEVERS_SHOWN; shown; shown--) {
 		out->used_bytes = before;
 		add_levers(out, levers, shown);
-		rows = fit_sites(sites, lines + count_lines(out));
+		size_t used = lines + count_lines(out);
+		rows = fit_sites(sites, used);
+		bool fits = used + rows + 5 <= LINES_MAX;
+		if (shown == LEVERS_LEAST ? fits : rows >= wanted || (shown < LEVERS_LEAST && fits))
+			break;
 	}
 	return rows;
 }

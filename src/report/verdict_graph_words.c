@@ -33,10 +33,10 @@ void verdict_say_unused_graph(struct text *out, const struct verdict *verdict, c
 void verdict_say_kept_graph(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
+	text_add(out, "At the peak a variable still holds ");
 	text_add_size(out, evidence->bytes);
-	text_add(out, " of the step before live at the peak, a forward pass: a variable (the loss, the outputs) still holds "
-		      "its graph, which retain_graph=True left whole, or what it returned. Most is from ");
+	text_add(out, " of the step before, its outputs or (retain_graph=True) its graph: del it after the step. Most is from ");
 	add_call(out, words, evidence->stack);
-	text_add(out, "; del that variable after the step.");
+	text_add_char(out, '.');
 	add_without(out, evidence);
 }

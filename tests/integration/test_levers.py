@@ -60,7 +60,7 @@ ALWAYS = {
 
 
 # Of programs that have a word for little else.
-MORE = [("checkpointing", "stages"), ("half_batch", "stages")]
+MORE = [("checkpointing", "stages"), ("half_batch", "stages"), ("chunked_loss", "shifted")]
 
 
 def chosen():
