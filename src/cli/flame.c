@@ -159,7 +159,7 @@ static int write_file(const char *path, const struct text *out)
 {
 	int error = new_file_write(path, out);
 	if (error)
-		tell("cannot write %s: %s", path, strerror(-error));
+		tell("cannot write %s: %s", path, new_file_why(error));
 	return error ? STATUS_UNREADABLE : STATUS_YES;
 }
 
@@ -172,6 +172,8 @@ static int flame(const char *path, const void *context)
 	if (status)
 		return status;
 	names_find_asked(&loaded, choice->lines, choice->debuginfod);
+	if (facts_lacks_some(&loaded.facts))
+		tell("%s: the trace is not whole: see memtrace check", path);
 	text_init(&out);
 	status = add_all(&out, &loaded, choice);
 	if (!status && choice->output)

@@ -61,7 +61,9 @@ void load_refresh_facts(struct loaded *loaded)
 		.ascii = output_is_ascii(),
 	};
 	if (loaded->has_lost_state)
-		loaded->facts.torn_reason = "the state before the first event cannot be read";
+		loaded->facts.torn_reason = loaded->is_foreign ? "the state before the first event has another form"
+							       : "the state before the first event cannot be read";
+	loaded->facts.is_foreign = loaded->is_foreign;
 	if (facts->torn && !*facts->torn_reason)
 		loaded->facts.torn_reason = "a part does not check out";
 }
@@ -89,25 +91,30 @@ static int bring_piece(struct archive *archive)
 	return piece ? 0 : -ENODATA;
 }
 
-static struct model *load_state(struct trace *trace, size_t index)
+static struct model *load_state(struct loaded *loaded, size_t index)
 {
-	struct archive archive = {.turn = bring_piece, .context = trace};
-	struct model *model = model_create(trace_defs(trace));
-	trace_state_begin(trace, index);
-	if (!model || !model_load(model, &archive))
+	struct archive archive = {.turn = bring_piece, .context = loaded->trace};
+	struct model *model = model_create(trace_defs(loaded->trace));
+	trace_state_begin(loaded->trace, index);
+	int error = model ? model_load(model, &archive) : 0;
+	loaded->is_foreign |= error == -ENOTSUP;
+	if (!error)
 		return model;
 	model_release(model);
 	return NULL;
 }
 
-/* Of states that are damaged the next one does as well: only the events between them are not seen. */
+/* Of states that are damaged the next one does as well: only the events between them are not seen. If none can be
+ * read, all events that there are. */
 struct model *load_begin(struct loaded *loaded)
 {
 	size_t states = trace_state_count(loaded->trace);
 	struct model *model = NULL;
 	for (size_t i = 0; i < states && !model; i++)
-		model = load_state(loaded->trace, i);
+		model = load_state(loaded, i);
 	loaded->has_lost_state = states && !model;
+	if (loaded->has_lost_state)
+		trace_state_begin(loaded->trace, 0);
 	return model ? model : model_create(trace_defs(loaded->trace));
 }
 
@@ -207,9 +214,11 @@ static bool is_newer(const struct stat *a, const struct stat *b)
 	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
 }
 
-static bool find_newest(char *path, size_t bytes)
+/* 0, or -errno: -ENOENT if there is none. */
+static int find_newest(char *path, size_t bytes)
 {
 	DIR *folder = opendir(".");
+	int error = folder ? 0 : -errno;
 	struct stat newest = {0}, found;
 	const struct dirent *entry;
 	*path = 0;
@@ -226,14 +235,19 @@ static bool find_newest(char *path, size_t bytes)
 	}
 	if (folder)
 		closedir(folder);
-	return *path;
+	return *path || error ? error : -ENOENT;
 }
 
 static int do_newest(const struct verb *verb, int (*each)(const char *path, const void *context), const void *context)
 {
 	char path[PATH_MAX];
-	if (!find_newest(path, sizeof path))
+	int error = find_newest(path, sizeof path);
+	if (error == -ENOENT)
 		return options_wrong(verb, "no trace is named and there is no *.mtrace here");
+	if (error) {
+		tell("no trace is named and this folder cannot be listed: %s", strerror(-error));
+		return STATUS_UNREADABLE;
+	}
 	tell("reading %s, the newest here", path);
 	return each(path, context);
 }

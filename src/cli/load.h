@@ -18,6 +18,7 @@ struct loaded {
 	struct model *model; /* NULL until load_replay() */
 	struct summary_facts facts;
 	bool has_lost_state; /* events were given up, and no state tells what they were */
+	bool is_foreign;     /* as another version of memtrace wrote it */
 	struct model_observer *observer; /* NULL, or set before load_replay() */
 	struct load_steps steps;	 /* after load_replay(): those that it saw */
 };

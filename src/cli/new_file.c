@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <memtrace/trace.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,14 +122,40 @@ void new_file_drop(struct new_file *file)
 	forget();
 }
 
+/* A pipe would wait for its other end. */
+static bool is_trace(const char *name)
+{
+	char magic[sizeof MEMTRACE_MAGIC - 1];
+	struct stat about;
+	if (stat(name, &about) || !S_ISREG(about.st_mode))
+		return false;
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	bool is_one = fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic &&
+		      !memcmp(magic, MEMTRACE_MAGIC, sizeof magic);
+	if (fd >= 0)
+		close(fd);
+	return is_one;
+}
+
+static int open_in_place(struct new_file *file, const char *name)
+{
+	file->part[0] = '\0';
+	if (is_trace(name))
+		return -EEXIST;
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+const char *new_file_why(int error)
+{
+	return error == -EEXIST ? "a trace has that name, and nothing is written over one" : strerror(-error);
+}
+
 int new_file_open(struct new_file *file, const char *name)
 {
 	int error = new_file_begin(file, name);
-	if (error == -EEXIST) {
-		file->part[0] = '\0';
-		int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-		return fd < 0 ? -errno : fd;
-	}
+	if (error == -EEXIST)
+		return open_in_place(file, name);
 	if (error)
 		return error;
 	int fd = open(file->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

@@ -21,11 +21,13 @@ int new_file_finish(struct new_file *);
 void new_file_drop(struct new_file *);
 
 /* A descriptor for what an option's FILE is to hold, or -errno. What has that name already is written in place: it may
- * be a pipe or a device, and links, the owner and the mode of a file stay. */
+ * be a pipe or a device, and links, the owner and the mode of a file stay. -EEXIST: it is a trace, which stays. */
 int new_file_open(struct new_file *, const char *name);
 
 /* Closes it. `error`: what came of the writing, 0 or -errno, and then there is no new file. 0, or -errno. */
 int new_file_close(struct new_file *, int fd, int error);
+
+const char *new_file_why(int error); /* of the two above and the one below */
 
 /* All three at once: the text is what an option's FILE is to hold. 0, or -errno: -ENOMEM if the text had failed. */
 int new_file_write(const char *name, const struct text *);

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/snapshot.h"
 #include "report/json.h"
+#include "report/summary.h"
 #include "report/verdict.h"
 
 enum { OPTION_JSON, OPTION_PICKLE, OPTION_OOM, OPTION_LINES, OPTION_DEBUGINFOD };
@@ -29,6 +30,17 @@ struct choice {
 	uint64_t number; /* from 1 */
 };
 
+/* May the trace lack an OOM? */
+static bool may_lack(const struct loaded *loaded)
+{
+	return facts_lacks_some(&loaded->facts) || model_failed(loaded->model);
+}
+
+static const char *no_oom(const struct loaded *loaded)
+{
+	return may_lack(loaded) ? "no OOM is in what there is of the trace" : "memory did not run out";
+}
+
 static void print_json(struct text *out, const struct loaded *loaded, const struct verdict_cure *cures)
 {
 	const struct defs *defs = trace_defs(loaded->trace);
@@ -36,6 +48,7 @@ static void print_json(struct text *out, const struct loaded *loaded, const stru
 	json_open(&json, NULL, '{');
 	json_string(&json, "memtrace", VERSION_TEXT);
 	json_string(&json, "path", loaded->facts.trace_path);
+	json_bool(&json, "complete", !may_lack(loaded));
 	json_add_ooms(&json, loaded->model, defs, cures);
 	json_add_findings(&json, loaded->model, defs);
 	json_close(&json, '}');
@@ -52,7 +65,7 @@ static void print_findings(struct text *out, const struct loaded *loaded)
 		verdict_print(out, &found[i], &words);
 		text_add_char(out, '\n');
 	}
-	if (!count)
+	if (!count && !may_lack(loaded))
 		text_printf(out, "%s\n", facts_no_problem(&loaded->facts));
 }
 
@@ -67,8 +80,10 @@ static void print_text(struct text *out, const struct loaded *loaded, const stru
 	if (count)
 		return;
 	text_add_escaped(out, loaded->facts.trace_path);
-	text_add(out, ": memory did not run out\n");
+	text_printf(out, ": %s\n", no_oom(loaded));
 	print_findings(out, loaded);
+	if (may_lack(loaded))
+		summary_add_gaps(out, loaded->model, trace_defs(loaded->trace), &loaded->facts);
 }
 
 static int write_pickle(const struct loaded *loaded, const struct choice *choice)
@@ -79,13 +94,20 @@ static int write_pickle(const struct loaded *loaded, const struct choice *choice
 		if (count)
 			tell("%s: the last OOM that is kept is number %zu: %s is not written", path, count, choice->pickle);
 		else
-			tell("%s: memory did not run out: %s is not written", path, choice->pickle);
+			tell("%s: %s: %s is not written", path, no_oom(loaded), choice->pickle);
 		return STATUS_NO;
 	}
 	int status = snapshot_save(loaded, (size_t)choice->number - 1, choice->pickle);
 	if (!status)
 		tell("wrote %s (opens in PyTorch's memory_viz)", choice->pickle);
 	return status;
+}
+
+static int answer_of(const struct loaded *loaded)
+{
+	if (model_oom_count(loaded->model))
+		return STATUS_NO;
+	return may_lack(loaded) ? STATUS_UNREADABLE : STATUS_YES;
 }
 
 static int oom(const char *path, const void *context)
@@ -106,10 +128,7 @@ static int oom(const char *path, const void *context)
 		print_text(&out, &loaded, cures);
 	output_write_report(&out, choice->json);
 	text_release(&out);
-	if (choice->pickle)
-		status = write_pickle(&loaded, choice);
-	else
-		status = model_oom_count(loaded.model) ? STATUS_NO : STATUS_YES;
+	status = choice->pickle ? write_pickle(&loaded, choice) : answer_of(&loaded);
 	load_close(&loaded);
 	return status;
 }
@@ -138,7 +157,8 @@ const struct verb verb_oom = {
 	.summary = "Tells why memory ran out, what would help and what would not",
 	.usage = "[options] [TRACE...]",
 	.details = "Of a run that did not run out: what is wrong with it, if anything. Exit status: 0 memory did not\n"
-		   "run out, 1 it did, 3 the trace cannot be read. With --pickle: 0 the file was written, 1 there is no such OOM.\n" LOAD_NEWEST,
+		   "run out, 1 it did, 3 the trace cannot be read, or lacks events and has none. With --pickle: 0 the\n"
+		   "file was written, 1 there is no such OOM.\n" LOAD_NEWEST,
 	.options = options,
 	.run = run,
 };

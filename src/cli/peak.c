@@ -27,9 +27,7 @@ enum answer { ANSWER_NONE, ANSWER_WITHIN, ANSWER_ABOVE, ANSWER_UNKNOWN };
 /* Lower bounds can only be above the limit, or say nothing. */
 static bool is_certain(const struct loaded *loaded, const struct model_device *device)
 {
-	const struct summary_facts *facts = &loaded->facts;
-	bool is_damaged = facts->lost || facts->write_errno || facts->torn_reason ||
-			  model_failed(loaded->model);
+	bool is_damaged = facts_lacks_some(&loaded->facts) || model_failed(loaded->model);
 	return !is_damaged &&
 	       (!device || !devices_is_pytorch(device) || device->pytorch_reserved_known);
 }

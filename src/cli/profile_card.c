@@ -69,7 +69,7 @@ static bool write_file(const char *path, const struct text *out)
 {
 	int error = new_file_write(path, out);
 	if (error)
-		tell("%s: %s", path, strerror(-error));
+		tell("%s: %s", path, new_file_why(error));
 	return !error;
 }
 

@@ -158,7 +158,7 @@ static int write_file(const struct snapshot *snapshot, const char *file)
 	int fd = new_file_open(&output, file);
 	int error = fd < 0 ? fd : new_file_close(&output, fd, snapshot_write(snapshot, take, &fd));
 	if (error)
-		tell("cannot write %s: %s", file, strerror(-error));
+		tell("cannot write %s: %s", file, new_file_why(error));
 	return error ? STATUS_UNREADABLE : STATUS_YES;
 }
 

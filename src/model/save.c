@@ -55,7 +55,7 @@ static void save_version(struct archive *a)
 		uint64_t number = expected[i];
 		archive_number(a, &number);
 		if (number != expected[i])
-			archive_fail(a, -EINVAL);
+			archive_fail(a, -ENOTSUP);
 	}
 }
 

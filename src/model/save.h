@@ -11,8 +11,8 @@
 int model_save(struct model *, struct archive *);
 
 /* Reads into a model that was just created, with definitions of which those of the saved one were the first.
- * Trusts nothing: whatever the bytes, no later call reads or writes beyond what is there. 0, -EINVAL
- * (damaged, or of another version), -ENOMEM or turn()'s error; the model is then to be released. */
+ * Trusts nothing: whatever the bytes, no later call reads or writes beyond what is there. 0, -ENOTSUP
+ * (of another version), -EINVAL (damaged), -ENOMEM or turn()'s error; the model is then to be released. */
 int model_load(struct model *, struct archive *);
 
 #endif

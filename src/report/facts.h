@@ -35,6 +35,7 @@ struct summary_facts {
 	int32_t write_errno;     /* why writing stopped, 0: it did not */
 	const char *torn_reason; /* NULL or "": the file is sound */
 	bool has_moved;          /* and not damaged: the program was writing it */
+	bool is_foreign;         /* and not damaged: another version of memtrace wrote it */
 	const char *snapshot_path; /* of the OOM that is told, for memory_viz; NULL: there is no file */
 	bool ascii;              /* the reader takes no UTF-8: '>' is written for '›' */
 };
@@ -53,6 +54,12 @@ static inline bool facts_complete(const struct summary_facts *facts)
 {
 	return !facts->lost && !facts->in_flight && !facts->write_errno &&
 	       !(facts->torn_reason && *facts->torn_reason);
+}
+
+/* Are some missing that may have been any? What was being stored when the process died was its last. */
+static inline bool facts_lacks_some(const struct summary_facts *facts)
+{
+	return facts->lost || facts->write_errno || (facts->torn_reason && *facts->torn_reason);
 }
 
 /* Was it there to say its summary itself? Then its own code had ended. */

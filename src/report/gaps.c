@@ -40,8 +40,9 @@ static void add_file_gaps(struct text *out, const struct summary_facts *facts)
 		text_printf(out, "  writing stopped: %s (error %d)\n",
 			    write_error(facts->write_errno), facts->write_errno);
 	if (facts->torn_reason && *facts->torn_reason) {
-		text_add(out, facts->has_moved ? "  the program was writing the file, read it again: "
-					       : "  the file is damaged: ");
+		text_add(out, facts->has_moved	  ? "  the program was writing the file, read it again: "
+			      : facts->is_foreign ? "  another version of memtrace wrote it, read it with that one: "
+						  : "  the file is damaged: ");
 		text_add_escaped(out, facts->torn_reason);
 		text_add_char(out, '\n');
 	}

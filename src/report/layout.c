@@ -116,10 +116,12 @@ void layout_percent(struct text *out, uint64_t part, uint64_t whole)
 	text_add(out, " %");
 }
 
-void layout_shell_word(struct text *out, const char *word)
+void layout_shell_path(struct text *out, const char *word)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-";
+	if (*word == '-')
+		text_add(out, "./"); /* no option */
 	if (*word && strspn(word, plain) == strlen(word)) {
 		text_add(out, word);
 		return;

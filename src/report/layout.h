@@ -32,7 +32,7 @@ void layout_last(struct text *, struct text *piece);
 size_t layout_width(const char *data, size_t bytes); /* columns: a UTF-8 character is one */
 void layout_percent(struct text *, uint64_t part, uint64_t whole); /* "5.7 %" */
 
-/* Text for a shell: quoted when it needs to be, control bytes escaped. */
-void layout_shell_word(struct text *, const char *word);
+/* A path for a shell: quoted when it needs to be, control bytes escaped, and never like an option. */
+void layout_shell_path(struct text *, const char *word);
 
 #endif

@@ -105,7 +105,7 @@ void summary_add_next(struct text *out, const char *verb, const struct summary_f
 	text_add(out, "Next: memtrace ");
 	text_add(out, verb);
 	text_add_char(out, ' ');
-	layout_shell_word(out, facts->trace_path);
+	layout_shell_path(out, facts->trace_path);
 	text_add_char(out, '\n');
 }
 

@@ -533,3 +533,34 @@ def test_run_keeps_signal_dispositions(runner, tmp_path):
     result = call(runner, "run", *look, cwd=tmp_path, restore_signals=True)
     assert "SigIgn" in plain.stdout
     assert result.stdout == plain.stdout
+
+
+# ---- what must not happen to a trace -----------------------------------------------------------
+
+
+def test_no_output_is_written_over_a_trace(tool, trace, tmp_path):
+    link = tmp_path / "x.folded"
+    link.symlink_to(trace)
+    before = trace.read_bytes()
+    for words in (("flame", "-o", trace, trace), ("flame", "--output", link, trace)):
+        result = call(tool, *words)
+        refused(result, 3)
+        assert "a trace has that name" in result.stderr
+        assert trace.read_bytes() == before
+
+
+def test_that_no_oom_is_left_in_a_damaged_trace_is_no_answer(tool, tmp_path):
+    for name, fields in {"whole": {}, "lost": {"lost": 5}}.items():
+        path = hand_trace.small_run(**fields).write(tmp_path / f"{name}.mtrace")
+        result = call(tool, "oom", path)
+        said = json.loads(call(tool, "oom", "--json", path).stdout)
+        assert not said["ooms"] and said["complete"] is (name == "whole")
+        assert result.returncode == (0 if name == "whole" else 3)
+        assert ("No problem found" in result.stdout) is (name == "whole")
+        assert ("memory did not run out" in result.stdout) is (name == "whole")
+
+
+def test_the_next_command_takes_a_name_like_an_option(tool, tmp_path):
+    hand_trace.small_run().write(tmp_path / "-x.mtrace")
+    text = call(tool, "report", "--", "-x.mtrace", cwd=tmp_path).stdout
+    assert text.endswith("Next: memtrace report --by stack ./-x.mtrace\n")
