@@ -102,8 +102,11 @@ static enum label freed_forward(struct model *m, const struct block *block,
 	return own->is_clone ? LABEL_COPY : LABEL_HELD;
 }
 
-static bool may_inherit(const struct model *m, const struct block *heir)
+/* What a module made takes no place of a parameter that the program lets go of between calls: images of a generator, say. */
+static bool may_inherit(const struct model *m, const struct block *heir, uint8_t context)
 {
+	if (heir->facts.context == MARK_FORWARD && context != MARK_FORWARD)
+		return false;
 	uint8_t kind = heir->facts.kind;
 	if (heir->facts.is_copied_to || heir->facts.context == MARK_COPY || block_age(m, heir) > 1)
 		return false;
@@ -116,7 +119,7 @@ static struct block *heir_of(struct model *m, const struct block *block, const s
 	bool is_users_swap = context == MARK_USER && m->attribution->has_trained;
 	if (!is_users_swap && context != MARK_FORWARD && context != MARK_OPTIMIZER)
 		return NULL;
-	if (size->newest && may_inherit(m, size->newest))
+	if (size->newest && may_inherit(m, size->newest, context))
 		return size->newest;
 	if (context == MARK_FORWARD || !m->attribution->has_trained)
 		return NULL;
