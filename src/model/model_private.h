@@ -102,12 +102,22 @@ bool trial_was_retry(const struct model *, const struct trial *, uint8_t slot,
 		     uint64_t block_bytes);
 void trial_end(struct thread *, const struct event *); /* at a block event */
 
+struct outside { /* what one owner had past PyTorch; 0 bytes: nobody had any that was traced */
+	uint32_t owner; /* an index of owner_names */
+	uint32_t stack; /* by which most of it was obtained */
+	uint64_t bytes;
+};
+
+/* outside.c: the one who has most of what is live, and was obtained up to the event with sequence `end` */
+struct outside outside_of(struct model *, uint8_t slot, uint64_t end);
+
 struct suspect { /* a failure that may be an OOM; later one that is */
 	struct model_oom oom;
 	struct snapshot stacks;
 	struct segment_map *map; /* after the flush */
 	struct trend *trend;
 	struct work work;
+	struct outside outside;
 	uint64_t deadline; /* in events of the thread */
 	bool is_async;     /* by PyTorch's cudaMallocAsync backend */
 };

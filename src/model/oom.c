@@ -40,6 +40,8 @@ static void confirm(struct model *m, struct suspect *suspect)
 	if (d && d->untracked.is_own)
 		learn_untracked(&suspect->oom, d->untracked.bytes);
 	if (m->oom_count < MODEL_OOMS_MAX) {
+		if (d && !suspect->outside.bytes)
+			suspect->outside = outside_of(m, d->slot, suspect->oom.sequence); /* no sooner: programs probe */
 		m->ooms[m->oom_count++] = suspect;
 		settle_for_report(m);
 	} else {
@@ -224,8 +226,10 @@ static void describe_flush(struct suspect *suspect, const struct trial *trial)
 		set_device_info(suspect, trial->free_bytes, trial->total_bytes);
 }
 
+/* What lies where; what follows may free it. */
 static void keep_map(struct model *m, const struct device *d, struct suspect *suspect)
 {
+	suspect->outside = outside_of(m, d->slot, suspect->oom.sequence);
 	suspect->map = segment_map_create(m, d);
 	suspect->trend = model_new(m, sizeof *suspect->trend);
 	if (suspect->trend)

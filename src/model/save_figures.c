@@ -159,7 +159,12 @@ static const struct field oom_fields[] = {
 };
 
 static const struct field suspect_fields[] = {
-	FIELD(struct suspect, deadline), FIELD_BOOL(struct suspect, is_async), FIELD_END,
+	FIELD(struct suspect, deadline),
+	FIELD_BOOL(struct suspect, is_async),
+	FIELD_BELOW(struct suspect, outside.owner, ARCHIVE_WITHIN(BOUND_OWNERS)),
+	STACK_OF(struct suspect, outside.stack),
+	FIELD(struct suspect, outside.bytes),
+	FIELD_END,
 };
 
 static const struct field window_fields[] = {
@@ -204,7 +209,7 @@ SAVED_SIZE(casts, 80);
 SAVED_SIZE(bursts, 1304);
 SAVED_SIZE(burst_place, 40);
 SAVED_SIZE(model_oom, 136);
-SAVED_SIZE(suspect, 280);
+SAVED_SIZE(suspect, 296);
 SAVED_SIZE(trend_window, 32);
 SAVED_SIZE(trend_series, 1592);
 SAVED_SIZE(trend, 3192);

@@ -308,6 +308,7 @@ bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 	struct situation at = {
 		.m = m,
 		.oom = &suspect->oom,
+		.outside = &suspect->outside,
 		.map = suspect->map,
 		.trend = suspect->trend,
 		.work = &suspect->work,

@@ -12,6 +12,7 @@ struct situation { /* the moment that is judged */
 	const struct segment_map *map;	/* NULL: there is none */
 	const struct trend *trend;	/* likewise */
 	const struct work *work;
+	const struct outside *outside; /* likewise */
 	uint64_t end; /* sequence; UINT64_MAX: that of the program */
 	const struct suspect *before; /* the OOM before it on this device, NULL: none, or not of the same step */
 	struct arena *arena;
