@@ -145,7 +145,7 @@ static void pass_on(struct model *m, struct block *block, const struct event *e,
 	struct size_entry *size = size_get(m, block_asked(block));
 	size->parameters--;
 	struct block *heir = heir_of(m, block, size, facts->marks->context);
-	if (!heir || (heir->facts.is_clone && (goes_with_gradient(m, block, e) || is_spare(size, facts))))
+	if (!heir || goes_with_gradient(m, block, e) || (heir->facts.is_clone && is_spare(size, facts)))
 		return;
 	list_remove(heir);
 	heir->facts.kind = KIND_PARAMETER;
@@ -155,11 +155,12 @@ static void pass_on(struct model *m, struct block *block, const struct event *e,
 	relabel(m, heir, LABEL_PARAMETER);
 }
 
-/* Of a class of the program's, such as a loader, that makes its first batch when it is made. */
+/* Of a class of the program's, such as a loader, that makes its first batch when it is made: there is another. */
 static bool is_datum_after_all(struct model *m, const struct block *block)
 {
 	const struct size_entry *size = size_get(m, block_asked(block));
-	return block->facts.context == MARK_USER_INIT && m->attribution->has_trained &&
+	bool is_data = block->facts.is_copied_to || (size->newest && size->newest != block);
+	return block->facts.context == MARK_USER_INIT && m->attribution->has_trained && is_data &&
 	       block->facts.label == LABEL_PARAMETER && !size->gradients_most && !size->states;
 }
 
@@ -186,6 +187,17 @@ static enum label freed_parameter(struct model *m, struct block *block, const st
 	if (block_is_cache(m, block))
 		return LABEL_KEPT;
 	return is_scratch ? LABEL_TEMPORARY : (enum label)block->facts.label;
+}
+
+/* Before another backward. A checkpoint that is there while modules run is kept, unless they run with it. */
+static enum label freed_loaded(struct model *m, const struct block *block)
+{
+	const struct loop *loop = &m->attribution->loops[block->facts.loop];
+	if (block_age(m, block))
+		return (enum label)block->facts.label;
+	if (loop->calls - block->facts.calls < 2)
+		return LABEL_TEMPORARY;
+	return model_parameters_of_size(m, block_asked(block)) ? LABEL_COPY : (enum label)block->facts.label;
 }
 
 /* Made by a hook of Python's on the engine thread, for itself. */
@@ -309,7 +321,7 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 	case KIND_PARAMETER:
 		return freed_parameter(m, block, e, facts);
 	case KIND_LOADED:
-		return block_age(m, block) ? (enum label)own->label : LABEL_TEMPORARY;
+		return freed_loaded(m, block);
 	case KIND_STEP:
 		return freed_step(m, block, e, facts);
 	case KIND_BACKWARD:

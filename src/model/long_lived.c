@@ -140,12 +140,32 @@ static bool is_parameter(const struct loop *loop, const struct block *block, con
 	return size->gradients_most >= enough || (is_plain && !is_of_loader(loop, size));
 }
 
+/* Of a class that steps by hand, and has let go of gradients: more have that size than gradients came for. */
+static bool is_state_by_hand(const struct model *m, const struct loop *loop, const struct block *block,
+			     const struct size_entry *size)
+{
+	bool is_spare = size->parameters > 1 || model_parameters_of_size(m, block_asked(block) / 2);
+	return !loop->steps && m->attribution->gone_bytes && block->facts.is_zeros && !block->facts.is_copied_to &&
+	       is_spare && size->parameters > size->gradients_most;
+}
+
+static void become_state(struct model *m, struct block *block)
+{
+	size_add_parameter(m, block_asked(block), -1);
+	block->facts.kind = KIND_NONE;
+	block_settle_as(m, block, LABEL_STATE);
+}
+
 /* Made in the constructor of a class of the program: a module, or not? */
 static void age_parameter(struct model *m, struct loop *loop, struct block *block)
 {
-	if (block_age(m, block) < 2 || !loop->steps)
+	if (block_age(m, block) < 2)
 		return;
 	const struct size_entry *size = size_get(m, block_asked(block));
+	if (is_state_by_hand(m, loop, block, size))
+		become_state(m, block);
+	if (!loop->steps)
+		return;
 	if (is_parameter(loop, block, size)) {
 		block_settle_as(m, block, LABEL_PARAMETER);
 		return;

@@ -37,6 +37,7 @@ TWELVE = (
 # Of the others these are run always: one of each kind of difficulty.
 ALWAYS = (
     "accumulate_sgd",
+    "bf16_masters",
     "compressed_saved",
     "data_parallel",
     "dec_clustering",
