@@ -110,6 +110,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t graph_data; /* the backward `stamp` in which data of a pass were found to be of its graph */
 	uint32_t late_data; /* that the program computed for a pass, since: batches are taken from what it has */
 	uint32_t computed; /* blocks that the program computed itself, in no constructor */
+	uint64_t aged_at, aged_count; /* when those that are kept were looked at last: events; how many they were */
 	uint64_t latest; /* address of what the program itself made last, 0: it is gone */
 	struct block_list call, passing, data, kept, fresh, young, no_grad;
 	struct block_list clones; /* of parameters, by the program */

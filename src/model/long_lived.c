@@ -5,6 +5,8 @@
 #define CLONES_LOOKED_AT 64
 #define KEPT_LOOKED_AT	 64
 #define COMPUTED_LEAST	 16 /* blocks, of a program that is at work */
+#define AGED_FREELY	 1024
+#define AGED_EACH	 8
 
 /* There are gradients or states of that size, and no parameter for them. */
 static bool lacks_parameter(const struct size_entry *size)
@@ -325,13 +327,23 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 		list_remove(block);
 }
 
-void long_lived_age(struct model *m, struct loop *loop, bool after_call)
+/* Few, or no more than events have come since they were looked at: then the list costs an event next to nothing,
+ * however long it is and however short are the calls. */
+static bool is_worth_a_look(const struct model *m, const struct loop *loop)
+{
+	return loop->aged_count <= AGED_FREELY + AGED_EACH * (m->totals.events - loop->aged_at);
+}
+
+static void age_kept(struct model *m, struct loop *loop, bool after_call)
 {
 	struct block *next;
 	struct loaded_look look;
 	loaded_look(m, loop, &look);
+	loop->aged_at = m->totals.events;
+	loop->aged_count = 0;
 	for (struct block *block = loop->kept.first; block; block = next) {
 		next = block->facts.next;
+		loop->aged_count++;
 		if (block->facts.kind == KIND_PARAMETER)
 			age_parameter(m, loop, block);
 		else if (block->facts.kind == KIND_LOADED)
@@ -339,6 +351,12 @@ void long_lived_age(struct model *m, struct loop *loop, bool after_call)
 		else
 			kept_age(m, loop, block, after_call);
 	}
+}
+
+void long_lived_age(struct model *m, struct loop *loop, bool after_call)
+{
+	if (is_worth_a_look(m, loop))
+		age_kept(m, loop, after_call);
 	/* In order of birth. */
 	while (loop->young.first && block_age(m, loop->young.first) > loop_age_of_kept(loop))
 		if (loop->young.first->facts.is_joined || is_made_as_store(m, loop, loop->young.first))

@@ -70,6 +70,8 @@ static const struct field loop_fields[] = {
 	FIELD_BOOL(struct loop, in_forward),
 	FIELD_BOOL(struct loop, window_is_open),
 	FIELD_BOOL(struct loop, is_setting_up),
+	FIELD(struct loop, aged_at),
+	FIELD(struct loop, aged_count),
 	FIELD(struct loop, backwards),
 	FIELD(struct loop, steps),
 	FIELD(struct loop, calls),
@@ -160,8 +162,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 40);
 SAVED_SIZE(step_moment, 264);
 SAVED_SIZE(step_record, 872);
-SAVED_SIZE(loop, 816);
-SAVED_SIZE(attribution, 11128);
+SAVED_SIZE(loop, 832);
+SAVED_SIZE(attribution, 11256);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(growth, 24);
 SAVED_SIZE(size_entry, 88);

@@ -348,6 +348,28 @@ static void operators_are_known_by_their_mangled_names(void **state)
 	assert_int_equal(mark_of_symbol("_ZN2at4cuda24getCurrentCUDABlasHandleEb"), MARK_WORKSPACE);
 }
 
+/* As often as the list is long: looked at after each call, it would take this test longer than it may. */
+static void many_weights_cost_a_short_call_nothing(void **unused)
+{
+	enum { WEIGHTS = 300000, CALLS = 300000 };
+	struct scene s;
+	struct model_step_totals totals;
+	(void)unused;
+	scene_open(&s);
+	define_loop(&s);
+	on(&s, MAIN);
+	s.is_long = true;
+	for (uint64_t i = 0; i < WEIGHTS; i++)
+		block(&s, AT + i * 4096, 4096, T_LOAD);
+	for (uint64_t i = 0; i < CALLS; i++) {
+		block(&s, AT - 4096, 4096, T_FORWARD);
+		take_back(&s, AT - 4096, T_DATA);
+	}
+	model_step_totals(s.m, &totals);
+	assert_int_equal(totals.backwards, 0);
+	check_at_peak(&s, MODEL_PARAMETERS, WEIGHTS * 4096ull);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +385,7 @@ int main(void)
 		cmocka_unit_test(without_training_what_is_made_of_zeros_is_a_cache),
 		cmocka_unit_test(frames_are_known_by_the_end_of_their_path),
 		cmocka_unit_test(operators_are_known_by_their_mangled_names),
+		cmocka_unit_test(many_weights_cost_a_short_call_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ struct scene {
 	struct defs *defs;
 	struct model *m;
 	uint64_t sequence; /* of the last event */
+	bool is_long;	   /* too many events to check all figures after each */
 	struct event next; /* fields that the next event takes: flags, thread, stack, device */
 };
 
@@ -123,7 +124,7 @@ static inline uint64_t apply(struct scene *s, struct event e)
 	e.sequence = ++s->sequence;
 	e.time_ns = e.sequence * 1000;
 	assert_int_equal(model_apply(s->m, &e), 0);
-	assert_true(model_is_consistent(s->m));
+	assert_true(s->is_long || model_is_consistent(s->m));
 	return e.sequence;
 }
 
