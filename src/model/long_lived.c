@@ -142,13 +142,13 @@ static bool is_parameter(const struct loop *loop, const struct block *block, con
 	return size->gradients_most >= enough || (is_plain && !is_of_loader(loop, size));
 }
 
-/* Of a class that steps by hand, and has let go of gradients: more have that size than gradients came for. */
+/* Of a class that steps by hand: more have that size than gradients came for. */
 static bool is_state_by_hand(const struct model *m, const struct loop *loop, const struct block *block,
 			     const struct size_entry *size)
 {
 	bool is_spare = size->parameters > 1 || model_parameters_of_size(m, block_asked(block) / 2);
-	return !loop->steps && m->attribution->gone_bytes && block->facts.is_zeros && !block->facts.is_copied_to &&
-	       is_spare && size->parameters > size->gradients_most;
+	return !loop->steps && block->facts.is_zeros && !block->facts.is_copied_to && is_spare &&
+	       size->parameters > size->gradients_most;
 }
 
 static void become_state(struct model *m, struct block *block)

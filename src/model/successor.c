@@ -48,9 +48,23 @@ static bool has_grown(struct model *m, const struct block *block, const struct b
 	return is_computed && m->attribution->loops[own->loop].calls > own->calls && (!block_age(m, block) || is_again);
 }
 
+/* `m = b * m + (1 - b) * gradient`, once a backward, where no class of PyTorch's steps. */
+static bool is_moment(struct model *m, const struct block *block, const struct block *heir)
+{
+	const struct block_facts *own = &block->facts;
+	const struct size_entry *size = size_find(m, block_asked(block));
+	bool is_computed = (own->kind == KIND_FORWARD || own->kind == KIND_DATA || own->kind == KIND_INPUT) &&
+			   !own->is_factory && !own->is_copied_to && own->context == MARK_USER;
+	return is_computed && !m->attribution->loops[own->loop].steps && block_age(m, block) &&
+	       block_asked(heir) == block_asked(block) && size && size->parameters > 0 && size->gradients_most &&
+	       attribution_marks(m, block->stack)->places[0].line == attribution_marks(m, heir->stack)->places[0].line;
+}
+
 void successor_settle(struct model *m, struct block *block, const struct moment_facts *facts)
 {
 	struct block *heir = successor_of(m, block, facts);
+	if (heir && is_moment(m, block, heir))
+		settle_as(m, block, KIND_STATE, LABEL_STATE);
 	if (heir && block->facts.label == LABEL_STATE) {
 		size_get(m, block_asked(heir))->states++;
 		settle_as(m, heir, KIND_STATE, LABEL_STATE);

@@ -37,6 +37,7 @@ TWELVE = (
 # Of the others these are run always: one of each kind of difficulty.
 ALWAYS = (
     "accumulate_sgd",
+    "adam_lazy_class",
     "bf16_masters",
     "compressed_saved",
     "data_parallel",
@@ -57,6 +58,7 @@ ALWAYS = (
     "retained_graph",
     "sam_swap",
     "serve_static_cache",
+    "sgd_own_class",
     "splatting",
     "two_devices",
     "two_threads",
