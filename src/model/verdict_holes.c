@@ -4,7 +4,8 @@
 
 enum hole { HOLE_PINNED, HOLE_SIZE_CLASS, HOLE_OTHER_STREAM, HOLE_PRIVATE_POOL, HOLE_COUNT };
 
-#define SMALL_BYTES (1u << 20)
+#define SMALL_BYTES  (1u << 20)
+#define FIRST_PASSES 8
 
 /* The stream that the request was for is not told: it is the one whose segments have no hole for it. */
 static uint64_t stream_of_request(const struct segment_map *map, uint64_t asked_bytes)
@@ -37,7 +38,7 @@ static enum hole hole_of(const struct segment *segment, uint64_t stream, bool is
 	return segment->is_small != is_small ? HOLE_SIZE_CLASS : HOLE_PINNED;
 }
 
-static void sum_holes(struct situation *at, uint64_t sums[HOLE_COUNT])
+static void sum_holes(const struct situation *at, uint64_t sums[HOLE_COUNT])
 {
 	const struct segment_map *map = at->map;
 	uint64_t asked = at->oom->requested_bytes, stream = stream_of_request(map, asked);
@@ -58,6 +59,15 @@ static enum hole largest_of(const uint64_t sums[HOLE_COUNT])
 	return largest;
 }
 
+/* What a pass makes it needs: it can neither be freed nor be made sooner. */
+static bool is_of_pass(const struct situation *at, uint32_t stack)
+{
+	uint32_t passes = MARK_FLAG(MARK_FORWARD) | MARK_FLAG(MARK_BACKWARD) | MARK_FLAG(MARK_BACKWARD_CALL);
+	struct stack_marks marks = marks_at(at, stack);
+	bool is_setup = marks.context == MARK_INIT || marks.context == MARK_PARAMETER;
+	return !is_setup && (marks.flags & passes || marks.native & MARK_ENGINE);
+}
+
 static void blame_pinners(struct situation *at)
 {
 	struct segment_pinner pinner;
@@ -66,7 +76,8 @@ static void blame_pinners(struct situation *at)
 	at->verdict->evidence.stack = pinner.stack;
 	at->verdict->evidence.count = pinner.segments;
 	at->verdict->evidence.bytes = pinner.live_bytes;
-	verdict_add_action(at->verdict, ADVICE_FREE_PINNERS, true, pinner.hostage_bytes);
+	if (!is_of_pass(at, pinner.stack))
+		verdict_add_action(at->verdict, ADVICE_FREE_PINNERS, true, pinner.hostage_bytes);
 }
 
 /* A hole in the middle of its own class that is large enough: the block there is waiting for an event of another
@@ -81,6 +92,22 @@ static bool is_pending(const struct situation *at)
 		    !map->segments[i].is_captured && !map->segments[i].is_expandable)
 			return true;
 	return false;
+}
+
+/* Something is being computed, rather than made from nothing. */
+static bool is_computed(const struct situation *at)
+{
+	struct stack_marks marks = marks_at(at, at->oom->stack);
+	bool is_made = marks.native & MARK_FACTORY || !has_native_frames(at, at->oom->stack);
+	return marks.flags & (MARK_FLAG(MARK_FORWARD) | MARK_FLAG(MARK_OPTIMIZER)) || !is_made;
+}
+
+/* Of a program that computes, and has not been through a step: it has never had all that it needs, so few idle bytes
+ * do not tell that it would fit without the holes. */
+static bool is_share_small(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	return !evidence->steps && is_computed(at) && evidence->idle_bytes * 5 < evidence->live_bytes;
 }
 
 void judge_fragmentation(struct situation *at)
@@ -99,7 +126,7 @@ void judge_fragmentation(struct situation *at)
 	sum_holes(at, sums);
 	enum hole largest = largest_of(sums);
 	verdict->kind = is_pending(at) && largest == HOLE_PINNED ? VERDICT_KIND_PENDING_FREE : kinds[largest];
-	verdict->is_certain = sums[largest] >= verdict->evidence.missing_bytes;
+	verdict->is_certain = sums[largest] >= verdict->evidence.missing_bytes && !is_share_small(at);
 	if (verdict->kind == VERDICT_KIND_PENDING_FREE)
 		verdict_add_action(verdict, ADVICE_WAIT_STREAM, false, 0);
 	else if (largest == HOLE_OTHER_STREAM)
@@ -110,6 +137,8 @@ void judge_fragmentation(struct situation *at)
 		blame_pinners(at);
 	if (largest != HOLE_PRIVATE_POOL)
 		verdict_add_action(verdict, ADVICE_WHATIF, false, 0);
+	if (is_of_pass(at, verdict->evidence.stack))
+		verdict_add_action(verdict, ADVICE_SMALLER_BATCH, false, 0);
 	verdict_add_not(verdict, NOT_EMPTY_CACHE);
 }
 
@@ -123,23 +152,40 @@ static uint64_t room_beyond(const struct situation *at)
 	return room > evidence->asked_bytes ? room - evidence->asked_bytes : 0;
 }
 
+/* Not where one stream or a private pool keeps it: that is a cause of its own, however little it is. */
+static bool is_between_blocks(const struct situation *at)
+{
+	uint64_t sums[HOLE_COUNT] = {0};
+	if (at->map)
+		sum_holes(at, sums);
+	enum hole largest = largest_of(sums);
+	return largest == HOLE_PINNED || largest == HOLE_SIZE_CLASS;
+}
+
 /* Of a pass that goes on nobody knows yet that it fits. */
 static bool is_in_first_pass(const struct situation *at)
 {
 	bool went_round = at->verdict->evidence.steps || at->work->backwards;
-	struct stack_marks marks = marks_at(at, at->oom->stack);
-	bool is_made = marks.native & MARK_FACTORY || !has_native_frames(at, at->oom->stack);
-	bool is_computed = marks.flags & MARK_FLAG(MARK_FORWARD) || !is_made;
-	return !went_round && is_computed && at->verdict->evidence.pass_bytes * 2 > at->verdict->evidence.live_bytes;
+	return !went_round && is_computed(at) && at->verdict->evidence.pass_bytes * 2 > at->verdict->evidence.live_bytes;
+}
+
+/* No step has come to its end, and what the first one still needs is not there yet: gradients, then state. A program
+ * that does not train may fill a cache in its first passes. */
+static bool is_before_first_step(const struct situation *at)
+{
+	return !at->verdict->evidence.steps && is_computed(at) && (at->work->backwards || at->work->passes < FIRST_PASSES);
 }
 
 /* A program that leaves less than one part in fifty idle is packed as well as any: were the pieces one, it would
- * have got this block, and run out at the next. So would a first pass that would have no more than that left. */
+ * have got this block, and run out at the next. So would a first pass that would have no more than that left, and a
+ * first step that leaves less than one part in five. */
 bool is_packed(const struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
 	uint64_t left = evidence->idle_bytes;
 	if (is_in_first_pass(at) && room_beyond(at) < left)
 		left = room_beyond(at);
-	return left * 50 < evidence->live_bytes && evidence->live_bytes * 5 >= verdict_usable_bytes(evidence) * 4;
+	bool is_little = left * 50 < evidence->live_bytes ||
+			 (is_share_small(at) && is_before_first_step(at) && is_between_blocks(at));
+	return is_little && evidence->live_bytes * 5 >= verdict_usable_bytes(evidence) * 4;
 }

@@ -92,6 +92,7 @@ static void add_oom(struct json *json, const struct model *model, const struct d
 	json_add_categories(json, "categories", categories.bytes);
 	json_add_categories(json, "provisional", categories.provisional_bytes);
 	model_verdict(model, index, &verdict);
+	verdict_heed_cure(&verdict, cure);
 	verdict_add_json(json, &verdict, &words);
 	add_evidence(json, oom);
 	add_lows(json, model, index);

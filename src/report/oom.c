@@ -3,9 +3,9 @@
  * locale: see summary.c. */
 #include "report/oom.h"
 
-#include "report/devices.h"
-
 #include "base/units.h"
+#include "report/backward.h"
+#include "report/devices.h"
 #include "report/layout.h"
 #include "report/oom_tables.h"
 #include "report/summary.h"
@@ -13,19 +13,29 @@
 #include "report/verdict.h"
 #include "report/where.h"
 
-static void add_title(struct text *out, const struct defs *defs, const struct model_oom *oom,
-		      bool ascii)
+static void add_place(struct text *out, const struct model *model, const struct defs *defs, size_t index, bool ascii)
+{
+	const struct model_oom *oom = model_oom(model, index);
+	const struct composition of = {COMPOSITION_OOM, (unsigned)index};
+	struct where where = where_find(defs, oom->stack, oom->thread);
+	if (backward_has_made(defs, oom->stack, &where))
+		backward_add_place(out, model, defs, &where, of, ascii);
+	else
+		where_add(out, defs, &where, ascii);
+}
+
+static void add_title(struct text *out, const struct model *model, const struct defs *defs, size_t index, bool ascii)
 {
 	char buffer[512];
 	struct text place;
-	struct where where = where_find(defs, oom->stack, oom->thread);
+	const struct model_oom *oom = model_oom(model, index);
 	text_add(out, "memtrace: ");
 	devices_add_ordinal(out, oom->device);
 	text_add(out, oom->device == MEMTRACE_DEVICE_HOST ? " ran out of memory to pin after " : " ran out of memory after ");
 	text_add_duration(out, oom->time_ns);
 	text_add(out, ", ");
 	text_init_fixed(&place, buffer, sizeof buffer);
-	where_add(&place, defs, &where, ascii);
+	add_place(&place, model, defs, index, ascii);
 	layout_last(out, &place);
 	text_add_char(out, '\n');
 }
@@ -123,7 +133,7 @@ void oom_print_head(struct text *out, const struct model *model, const struct de
 	const struct model_oom *oom = model_oom(model, index);
 	struct verdict_words words = {.defs = defs, .facts = facts};
 	struct verdict verdict;
-	add_title(out, defs, oom, facts->ascii);
+	add_title(out, model, defs, index, facts->ascii);
 	model_verdict(model, index, &verdict);
 	verdict_print_short(out, &verdict, &words);
 	text_add_char(out, '\n');
@@ -152,7 +162,8 @@ void oom_print(struct text *out, const struct model *model, const struct defs *d
 	struct verdict_words words = {.defs = defs, .facts = facts, .cure = cure};
 	struct verdict verdict;
 	model_verdict(model, index, &verdict);
-	add_title(out, defs, oom, facts->ascii);
+	verdict_heed_cure(&verdict, cure);
+	add_title(out, model, defs, index, facts->ascii);
 	verdict_print(out, &verdict, &words);
 	text_add_char(out, '\n');
 	add_figures(out, oom);

@@ -120,12 +120,19 @@ static bool is_said(const struct verdict *verdict, size_t i, const struct verdic
 	return i < verdict->action_count && (verdict->actions[i].advice != ADVICE_WHATIF || !is_replayed(words));
 }
 
+static bool says_any(const struct verdict *verdict, const struct verdict_words *words)
+{
+	for (size_t i = 0; i < verdict->action_count; i++)
+		if (is_said(verdict, i, words))
+			return true;
+	return false;
+}
+
 static void add_actions(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
-	bool knows_any = verdict->action_count && verdict->actions[0].is_known;
-	if (is_said(verdict, 0, words)) {
+	if (says_any(verdict, words)) {
 		text_add(out, "\n  what helps");
-		if (knows_any)
+		if (verdict->actions[0].is_known)
 			layout_word(out, "saves", LAYOUT_COLUMNS - 1);
 		text_add_char(out, '\n');
 	}
@@ -157,13 +164,24 @@ void verdict_print_short(struct text *out, const struct verdict *verdict, const 
 	add_answer(out, verdict, words);
 }
 
+/* What is in pieces a setting cures, unless it is known what else would gain. */
+static bool is_cured_first(const struct verdict *verdict, const struct verdict_words *words)
+{
+	bool knows_other = verdict->action_count && verdict->actions[0].is_known;
+	return verdict->cause == VERDICT_FRAGMENTATION && words->cure && words->cure->count && !knows_other;
+}
+
 void verdict_print(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	add_answer(out, verdict, words);
+	bool cure_is_first = is_cured_first(verdict, words);
 	add_counter(out, verdict, words);
+	if (cure_is_first)
+		verdict_print_cure(out, verdict, words->cure);
 	add_actions(out, verdict, words);
 	add_how_much(out, verdict);
-	verdict_print_cure(out, verdict, words->cure);
+	if (!cure_is_first)
+		verdict_print_cure(out, verdict, words->cure);
 }
 
 /* ---------- JSON ---------- */

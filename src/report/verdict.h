@@ -31,6 +31,9 @@ struct verdict_words {
 	const struct verdict_cure *cure; /* NULL: nobody replayed */
 };
 
+/* Where no setting helps, that blocks lie between is not certain to be why: to be called before the verdict is told. */
+void verdict_heed_cure(struct verdict *, const struct verdict_cure *); /* NULL: nobody replayed */
+
 /* "  TOO BIG, certain. …", wrapped; then what speaks against it, what would help and by how much, and what would
  * not. */
 void verdict_print(struct text *, const struct verdict *, const struct verdict_words *);

@@ -26,6 +26,13 @@ bool verdict_refutes_settings(const struct verdict *verdict, const struct verdic
 	return says_settings(verdict) || (cure && cure->was_replayed && !cure->count && !cure->doubtful);
 }
 
+void verdict_heed_cure(struct verdict *verdict, const struct verdict_cure *cure)
+{
+	bool is_between_blocks = verdict->kind == VERDICT_KIND_PINNED || verdict->kind == VERDICT_KIND_SIZE_CLASS;
+	if (verdict->cause == VERDICT_FRAGMENTATION && is_between_blocks && verdict_refutes_settings(verdict, cure))
+		verdict->is_certain = false;
+}
+
 static void add_cures(struct text *out, const struct verdict *verdict, const struct verdict_cure *cure)
 {
 	text_add(out, "\n  replayed with a setting, it gets past this point");

@@ -90,7 +90,8 @@ void verdict_say_spike(struct text *out, const struct verdict *verdict, const st
 		[VERDICT_KIND_BACKWARD] = "This backward pass needs more than those before. ",
 	};
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	text_add(out, phases[verdict->kind]);
+	bool has_trained = evidence->steps || verdict->kind != VERDICT_KIND_EVALUATION;
+	text_add(out, has_trained ? phases[verdict->kind] : "Evaluation needs more than there is. ");
 	if (evidence->step_most_bytes) {
 		words_add_number(out, "With what it asks for it is at ", evidence->live_bytes + evidence->asked_bytes);
 		words_add_number(out, "; of the steps before, the largest took ", evidence->step_most_bytes);

@@ -85,6 +85,8 @@ def check_oom(run, name, expected):
     check_advice(first, expected)
     text = run.trace.with_suffix(".oom1.txt").read_text()
     assert re.search(rf"\b({name}|scene)\.py:\d+", text), text
+    headline = text.partition("\n\n")[0]
+    assert "Backward0" not in headline or re.search(r"\.py:\d+ .*Backward0", headline), headline
     check_text(text, first, expected)
 
 

@@ -64,6 +64,45 @@ static void unknown_figures_are_called_unknown(void **state)
 	assert_golden(&text, "oom_unknown.txt");
 }
 
+static void what_no_setting_cures_is_not_certain(void **state)
+{
+	const struct verdict pieces = {.cause = VERDICT_FRAGMENTATION, .kind = VERDICT_KIND_PINNED, .is_certain = true};
+	struct verdict_cure refuted = {.was_replayed = true, .tried = 9};
+	struct verdict verdict = pieces;
+	(void)state;
+	verdict_heed_cure(&verdict, NULL);
+	assert_true(verdict.is_certain);
+	verdict_heed_cure(&verdict, &refuted);
+	assert_false(verdict.is_certain);
+	verdict = pieces;
+	refuted.count = 1;
+	verdict_heed_cure(&verdict, &refuted);
+	assert_true(verdict.is_certain);
+	verdict.kind = VERDICT_KIND_PRIVATE_POOL; /* of which settings are no cure */
+	refuted.count = 0;
+	verdict_heed_cure(&verdict, &refuted);
+	assert_true(verdict.is_certain);
+}
+
+static void a_setting_comes_before_what_gains_an_unknown_amount(void **state)
+{
+	const struct verdict_cure cure = {.was_replayed = true, .count = 1, .settings = {{.conf = "expandable_segments:True"}}};
+	const struct verdict_words words = {.defs = scene.defs, .facts = &scene.facts, .cure = &cure};
+	struct verdict verdict = {.cause = VERDICT_FRAGMENTATION,
+				  .action_count = 2,
+				  .actions = {{ADVICE_WHATIF, false, 0}, {ADVICE_SMALLER_BATCH, false, 0}}};
+	(void)state;
+	scene_finish(&scene);
+	verdict_print(&text, &verdict, &words);
+	const char *setting = strstr(text_string(&text), "expandable_segments:True");
+	const char *batch = strstr(text_string(&text), "what helps\n    half the batch");
+	assert_true(setting && batch && setting < batch);
+	text.used_bytes = 0;
+	verdict.actions[0] = (struct verdict_action){ADVICE_FREE_PINNERS, true, 64 * MIB};
+	verdict_print(&text, &verdict, &words);
+	assert_true(strstr(text_string(&text), "make them before") < strstr(text_string(&text), "expandable_segments"));
+}
+
 static void advice_is_never_cut(void **state)
 {
 	(void)state;
@@ -202,6 +241,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(oom_of_pytorch),
 		TEST(unknown_figures_are_called_unknown),
+		TEST(what_no_setting_cures_is_not_certain),
+		TEST(a_setting_comes_before_what_gains_an_unknown_amount),
 		TEST(advice_is_never_cut),
 		TEST(processes_have_a_row_each),
 		TEST(another_rank_is_a_line),
