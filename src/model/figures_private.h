@@ -138,6 +138,7 @@ struct trend_growth {
 	const struct trend_series *series;
 	bool is_growing, is_at_rest; /* neither: it never rose */
 	uint32_t first, windows; /* of the rise */
+	uint32_t stairs; /* equal rises, of which it consists; 0: none */
 	uint64_t begin;		 /* sequence */
 	uint64_t bytes, periods, allocations, frees;
 	uint64_t steepest_bytes; /* the most that one window brought */

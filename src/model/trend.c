@@ -5,6 +5,7 @@
 
 #define EVENTS_A_PERIOD 16
 #define WINDOWS_LEAST	5
+#define STAIRS_LEAST	4 /* three that are kept may be all that there will be */
 
 /* ---------- recording ---------- */
 
@@ -63,10 +64,57 @@ void trend_end_step(struct trend *trend, uint64_t live_bytes, uint64_t sequence)
 	end_period(&trend->steps, sequence, live_bytes);
 }
 
+/* ---------- stairs ---------- */
+
+struct stairs {
+	uint32_t rises, begin, since; /* when the first and the last one were */
+	uint32_t shortest, longest; /* windows between two rises */
+	uint64_t height_bytes, lowest_bytes, highest_bytes; /* the height that it has; of one rise */
+	bool fell;
+};
+
+static void climb(struct stairs *stairs, uint32_t at, uint64_t bytes)
+{
+	uint64_t rise = bytes > stairs->height_bytes ? bytes - stairs->height_bytes : 0;
+	uint64_t slack = stairs->lowest_bytes / 32;
+	stairs->fell |= bytes + slack < stairs->height_bytes;
+	if (rise <= slack)
+		return;
+	if (!stairs->rises || rise < stairs->lowest_bytes)
+		stairs->lowest_bytes = rise;
+	if (rise > stairs->highest_bytes)
+		stairs->highest_bytes = rise;
+	if (stairs->rises && (stairs->rises == 1 || at - stairs->since < stairs->shortest))
+		stairs->shortest = at - stairs->since;
+	if (stairs->rises && at - stairs->since > stairs->longest)
+		stairs->longest = at - stairs->since;
+	stairs->height_bytes = bytes;
+	stairs->begin = stairs->rises ? stairs->begin : at;
+	stairs->since = at;
+	stairs->rises++;
+}
+
+/* What is kept once in so many steps: the same each time, as long after the one before. The window that is open has a
+ * part in it, unless much was let go of since. `rises` is 0: there are none. */
+static struct stairs find_stairs(const struct trend_series *series, uint32_t first)
+{
+	struct stairs stairs = {.height_bytes = series->windows[first].least_bytes};
+	for (uint32_t i = first + 1; i < series->count; i++)
+		climb(&stairs, i, series->windows[i].least_bytes);
+	if (series->open.least_bytes > stairs.height_bytes)
+		climb(&stairs, series->count, series->open.least_bytes);
+	bool is_even = stairs.highest_bytes <= stairs.lowest_bytes + stairs.lowest_bytes / 4 &&
+		       stairs.longest <= stairs.shortest + stairs.shortest / 4 + 1;
+	bool goes_on = series->count - 1 < stairs.since + stairs.longest + 1;
+	if (stairs.rises < STAIRS_LEAST || !is_even || !goes_on || stairs.fell)
+		stairs.rises = 0;
+	return stairs;
+}
+
 /* ---------- growing ---------- */
 
 /* From `first` on nothing is below it, no dip takes back more than an eighth of the rise, and the last third and
- * the last sixth of the time have a fair part in it: what has come to rest does not grow. */
+ * the last sixth of the time have a fair part in it: what has come to rest does not grow. Stairs do, one at a time. */
 static bool rises_from(const struct trend_series *series, uint32_t first)
 {
 	const struct trend_window *windows = series->windows;
@@ -79,8 +127,9 @@ static bool rises_from(const struct trend_series *series, uint32_t first)
 			return false;
 		top = bytes > top ? bytes : top;
 	}
-	return rise && end >= windows[last - length / 3].least_bytes + rise / 8 &&
-	       end >= windows[last - length / 6].least_bytes + rise / 32;
+	bool rose_late = end >= windows[last - length / 3].least_bytes + rise / 8 &&
+			 end >= windows[last - length / 6].least_bytes + rise / 32;
+	return rise && (rose_late || find_stairs(series, first).rises);
 }
 
 /* The first window of the longest rise that ends in the last one; the last one: there is none. */
@@ -177,6 +226,11 @@ static struct trend_growth growth_from(const struct trend_series *series, uint32
 		growth.allocations += series->windows[i].allocations;
 		growth.frees += series->windows[i].frees;
 	}
+	struct stairs stairs = find_stairs(series, first);
+	growth.stairs = stairs.rises;
+	if (stairs.rises && stairs.shortest > 2)
+		growth.each_bytes =
+			stairs.lowest_bytes * (stairs.rises - 1) / ((stairs.since - stairs.begin) * series->stride);
 	growth.is_at_rest = has_come_to_rest(series, windows < WINDOWS_LEAST ? 0 : first);
 	growth.is_growing = windows >= WINDOWS_LEAST && count_rises(series, first) >= 3 &&
 			    count_rises(series, last_third ? last_third - 1 : 0) && !growth.is_at_rest;

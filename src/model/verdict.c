@@ -175,6 +175,13 @@ static bool judge_growth(struct situation *at, const struct verdict *before)
 	return true;
 }
 
+/* What the step is still to make would not get into the pieces, however they lay. */
+static bool comes_more(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	return state_bytes_to_come(at) > evidence->idle_bytes + evidence->free_bytes;
+}
+
 static void judge_rest(struct situation *at)
 {
 	struct verdict *verdict = at->verdict, before = *verdict;
@@ -188,7 +195,7 @@ static void judge_rest(struct situation *at)
 	if (fragmented && judge_hoard(at) && is_more_than_pieces(at, verdict->evidence.bytes))
 		return;
 	*verdict = before;
-	if (fragmented && is_packed(at))
+	if (fragmented && (is_packed(at) || comes_more(at)))
 		judge_packed(at);
 	else if (fragmented)
 		judge_fragmentation(at);
@@ -227,6 +234,7 @@ static void judge(struct situation *at, size_t index)
 		judge_others(at);
 	else if (!judge_outside(at))
 		judge_rest(at);
+	doubt_wanted_copy(at->verdict);
 }
 
 /* ---------- what speaks against it ---------- */

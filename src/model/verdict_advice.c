@@ -133,6 +133,7 @@ void advise_size(struct situation *at, enum verdict_kind phase, uint64_t state_b
 	struct verdict *verdict = at->verdict;
 	advise_phase(at, phase);
 	advise_weights(at);
+	add(verdict, ADVICE_DROP_COPY, at->spare_bytes);
 	add(verdict, ADVICE_SMALLER_STATE, state_bytes * 3 / 4);
 	add(verdict, ADVICE_SHARD_STATE, state_bytes / 2);
 	if (!verdict->action_count)

@@ -195,6 +195,23 @@ static enum verdict_advice advice_of(const struct situation *at, const struct co
 	return copy_is_read(at, copies->stack) ? ADVICE_DROP_LOADED : ADVICE_DROP_COPY;
 }
 
+/* Enough for what is asked for, and in an optimizer's first step for what is still to come of it. What was read from a
+ * file and stays is at fault even so. */
+static bool would_fit(const struct situation *at, const struct copies *copies)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t coming = copy_is_read(at, copies->stack) ? 0 : step_bytes_to_come(at);
+	uint64_t room = evidence->idle_bytes + (evidence->free_bytes == UINT64_MAX ? 0 : evidence->free_bytes);
+	return !at->oom || (copies->bytes >= evidence->short_bytes && copies->bytes + room >= coming);
+}
+
+void doubt_wanted_copy(struct verdict *verdict)
+{
+	bool is_kept = verdict->action_count && verdict->actions[0].advice == ADVICE_DROP_COPY;
+	if (verdict->cause == VERDICT_DUPLICATE && is_kept && verdict->evidence.bytes <= verdict->evidence.copied_bytes)
+		verdict->is_certain = false;
+}
+
 bool judge_duplicate(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;
@@ -204,9 +221,12 @@ bool judge_duplicate(struct situation *at)
 	uint64_t others = all > bytes ? all - bytes : 0; /* copies are parameters too, until it is known better */
 	uint64_t parameters = copies.of_bytes > others ? copies.of_bytes : others;
 	bool is_whole = bytes && bytes * 5 >= parameters;
-	bool would_fit = !at->oom || bytes >= evidence->short_bytes;
-	if (!is_whole || !would_fit || bytes * 10 < evidence->live_bytes)
+	if (!is_whole || bytes * 10 < evidence->live_bytes)
 		return false;
+	if (!would_fit(at, &copies)) {
+		at->spare_bytes = bytes;
+		return false;
+	}
 	verdict->cause = VERDICT_DUPLICATE;
 	verdict->is_certain = bytes * 3 >= parameters && !copies.is_doubtful;
 	evidence->copied_bytes = parameters;

@@ -13,6 +13,7 @@ struct situation { /* the moment that is judged */
 	const struct trend *trend;	/* likewise */
 	const struct work *work;
 	const struct outside *outside; /* likewise */
+	uint64_t spare_bytes; /* of copies of the weights that are not blamed: without them it would not fit either */
 	uint64_t end; /* sequence; UINT64_MAX: that of the program */
 	const struct suspect *before; /* the OOM before it on this device, NULL: none, or not of the same step */
 	struct arena *arena;
@@ -54,6 +55,8 @@ bool judge_hoard(struct situation *);
 
 /* verdict_copies.c */
 bool judge_duplicate(struct situation *);
+/* Of a verdict that is complete: one more set that the program has made itself may be what it needs, as an average is. */
+void doubt_wanted_copy(struct verdict *);
 /* Was it read from a file, as checkpoints are? */
 bool copy_is_read(const struct situation *, uint32_t stack);
 
@@ -85,6 +88,9 @@ bool is_packed(const struct situation *); /* in one piece it would not get on ei
 bool judge_trial(struct situation *);
 
 /* verdict_size.c: too much at once */
+/* In the first step of an optimizer: what is still to come of its state; and with that, what it computes with; else 0. */
+uint64_t state_bytes_to_come(const struct situation *);
+uint64_t step_bytes_to_come(const struct situation *);
 void judge_size(struct situation *);
 
 /* verdict_advice.c: what would make that less. `phase` is that of the request; its state that of the optimizer. */

@@ -6,6 +6,7 @@
 
 static const char *const evaluation_words[] = {"eval", "valid", "test_", "predict", "generate", "infer", "sample", NULL};
 static const char *const load_words[] = {"load", "state_dict", "from_pretrained", "save", NULL};
+static const char *const single_words[] = {"_single_tensor", "_fused", NULL};
 static const char *const adam_words[] = {"adam", "lamb", "lion", NULL};
 
 static uint64_t static_bytes(const struct verdict_evidence *evidence)
@@ -14,13 +15,40 @@ static uint64_t static_bytes(const struct verdict_evidence *evidence)
 	return bytes[MODEL_PARAMETERS] + bytes[MODEL_GRADIENTS] + bytes[MODEL_OPTIMIZER_STATE];
 }
 
+/* Parameters that the optimizer steps: they have gradients, of their size. */
+static uint64_t stepped_bytes(const struct situation *at)
+{
+	const uint64_t *bytes = at->verdict->evidence.categories.bytes;
+	bool are_fewer = bytes[MODEL_GRADIENTS] && bytes[MODEL_GRADIENTS] < bytes[MODEL_PARAMETERS];
+	return bytes[are_fewer ? MODEL_GRADIENTS : MODEL_PARAMETERS];
+}
+
 /* When the first step of an optimizer is going on: what its state will be. */
 static uint64_t expected_state(const struct situation *at)
 {
-	uint64_t parameters = at->verdict->evidence.categories.bytes[MODEL_PARAMETERS];
+	uint64_t parameters = stepped_bytes(at);
 	uint64_t state = at->verdict->evidence.categories.bytes[MODEL_OPTIMIZER_STATE];
 	uint64_t copies = stack_has_word(at, at->oom->stack, adam_words) ? 2 : 1;
 	return copies * parameters > state ? copies * parameters : state;
+}
+
+uint64_t state_bytes_to_come(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	if (!at->oom || evidence->steps || !(marks_at(at, at->oom->stack).flags & MARK_FLAG(MARK_OPTIMIZER)))
+		return 0;
+	return expected_state(at) - evidence->categories.bytes[MODEL_OPTIMIZER_STATE];
+}
+
+/* Adam takes all parameters at once where it can, and then needs as much again as they have. */
+uint64_t step_bytes_to_come(const struct situation *at)
+{
+	uint64_t state = state_bytes_to_come(at);
+	if (!state)
+		return 0;
+	bool is_one_by_one = stack_has_word(at, at->oom->stack, single_words);
+	uint64_t all = is_one_by_one || !stack_has_word(at, at->oom->stack, adam_words) ? 0 : stepped_bytes(at);
+	return state + all;
 }
 
 /* In an optimizer's step no pass goes on: what was made after the last one is no graph. */

@@ -5,6 +5,7 @@
 
 #define TINY_BYTES  4096
 #define HOARD_COUNT 64 /* so many equal blocks of one line are a loop that appends, not a choice */
+#define STAIRS_MANY  5 /* fewer may be all that is kept */
 #define PASSES_USUAL 8 /* before a backward, at most */
 
 struct family { /* live blocks of one place, born while memory grew */
@@ -115,13 +116,15 @@ static bool is_spread(uint64_t births, uint32_t windows)
 	return true;
 }
 
-/* Born in most of the windows of the rise, the last third among them, or at least now and then all along. */
+/* Born in most of the windows of the rise, the last third among them, or at least now and then all along, or with most of
+ * its stairs. */
 static bool recurs(const struct families *all, const struct family *family)
 {
 	uint32_t windows = all->growth.windows < 64 ? all->growth.windows : 64;
 	uint32_t born = (uint32_t)__builtin_popcountll(family->windows);
 	uint64_t late = family->windows >> (windows * 2 / 3);
 	bool is_often = born * 2 >= windows || (born * 5 >= windows && is_spread(family->windows, windows));
+	is_often |= all->growth.stairs && born * 4 >= all->growth.stairs * 3;
 	return family->count >= 4 && born >= 4 && is_often && late;
 }
 
@@ -215,6 +218,12 @@ static bool is_joined(const struct situation *at, const struct family *family)
 	return !has_native_frames(at, family->stack) || marks_at(at, family->stack).native & MARK_JOIN;
 }
 
+/* Each was kept beside the others: what is made anew, ever larger, has one size but once. */
+static bool are_equal(const struct family *family)
+{
+	return family->count >= 3 && family->smallest_bytes * 4 >= family->largest_bytes * 3;
+}
+
 /* A stack of which one block is live that is nearly as large as what grew: made anew, ever larger. What came at once
  * did not grow. */
 static void sum_grown(const struct situation *at, struct families *all)
@@ -227,12 +236,12 @@ static void sum_grown(const struct situation *at, struct families *all)
 		bool is_as_large = family->bytes * 8 >= all->growth.bytes && family->bytes <= all->growth.bytes * 8;
 		if (!is_joined(at, family) || !may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
 			continue;
-		all->growing_bytes += family->bytes;
+		all->growing_bytes += are_equal(family) ? 0 : family->bytes;
+		all->explained_bytes += family->bytes;
 		all->count += family->count;
 		if (!all->largest || family->bytes > all->largest->bytes)
 			all->largest = family;
 	}
-	all->explained_bytes = all->growing_bytes;
 }
 
 /* A list keeps one block an entry; a graph the outputs of many layers, and the batch that went in, which may be the
@@ -273,7 +282,8 @@ static void set_verdict(struct situation *at, const struct families *all, bool b
 	struct verdict_evidence *evidence = &verdict->evidence;
 	verdict->cause = VERDICT_LEAK;
 	verdict->kind = kind_of(at, all);
-	verdict->is_certain = all->growth.windows >= 8 && all->explained_bytes * 4 >= all->growth.bytes * 3;
+	bool is_long = all->growth.windows >= 8 && (!all->growth.stairs || all->growth.stairs >= STAIRS_MANY);
+	verdict->is_certain = is_long && all->explained_bytes * 4 >= all->growth.bytes * 3;
 	evidence->growth_bytes = all->growth.bytes;
 	evidence->growth_periods = all->growth.periods;
 	evidence->growth_each_bytes = all->growth.each_bytes;
@@ -331,8 +341,10 @@ static bool judge_rise(struct situation *at, struct trend_growth growth, bool by
 	for (uint32_t i = 0; i <= all.mask; i++)
 		if (all.rows[i].count && recurs(&all, &all.rows[i]) && may_leak(at, &all, &all.rows[i]))
 			sum_family(at, &all, &all.rows[i]);
-	if (all.explained_bytes * 2 < all.growth.bytes)
+	if (all.explained_bytes * 2 < all.growth.bytes) {
+		all.explained_bytes = 0;
 		sum_grown(at, &all);
+	}
 	if (all.explained_bytes * 2 < all.growth.bytes || !all.largest)
 		return false;
 	set_verdict(at, &all, by_step);

@@ -167,7 +167,7 @@ void oom_print(struct text *out, const struct model *model, const struct defs *d
 	verdict_print(out, &verdict, &words);
 	text_add_char(out, '\n');
 	add_figures(out, oom);
-	oom_print_trend(out, model, index);
+	oom_print_trend(out, model, index, &verdict);
 	text_add_char(out, '\n');
 	oom_print_live(out, model, defs, facts, index);
 	text_add_char(out, '\n');

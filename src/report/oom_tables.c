@@ -77,12 +77,13 @@ static void add_lows(struct text *out, const uint64_t *lows, size_t count, uint6
 	text_add_char(out, '\n');
 }
 
-static void add_forecast(struct text *out, const struct model_forecast *forecast)
+/* What grows within a step, or now and then, is no less a leak. */
+static void add_forecast(struct text *out, const struct model_forecast *forecast, bool is_leak)
 {
 	if (!forecast->is_known)
 		return;
 	if (!forecast->grows) {
-		text_add(out, "  it does not grow with the steps\n");
+		text_add(out, is_leak ? "" : "  it does not grow with the steps\n");
 		return;
 	}
 	text_add(out, "  grew ");
@@ -99,7 +100,7 @@ static void add_forecast(struct text *out, const struct model_forecast *forecast
 	text_add_char(out, '\n');
 }
 
-void oom_print_trend(struct text *out, const struct model *model, size_t index)
+void oom_print_trend(struct text *out, const struct model *model, size_t index, const struct verdict *verdict)
 {
 	uint64_t lows[OOM_LOWS_SHOWN], each;
 	size_t count = model_lows_at_oom(model, index, lows, OOM_LOWS_SHOWN, &each);
@@ -107,7 +108,7 @@ void oom_print_trend(struct text *out, const struct model *model, size_t index)
 	if (count < 2)
 		return;
 	add_lows(out, lows, count, each);
-	add_forecast(out, &forecast);
+	add_forecast(out, &forecast, verdict->cause == VERDICT_LEAK);
 }
 
 /* ---------- holes ---------- */

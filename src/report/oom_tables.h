@@ -13,7 +13,7 @@
 void oom_print_live(struct text *, const struct model *, const struct defs *, const struct summary_facts *,
 		    size_t index);
 /* A line or two; nothing where fewer than two steps were completed. */
-void oom_print_trend(struct text *, const struct model *, size_t index);
+void oom_print_trend(struct text *, const struct model *, size_t index, const struct verdict *);
 /* And an empty line; nothing where little is free between live blocks and the verdict does not blame it. */
 void oom_print_holes(struct text *, const struct model *, const struct defs *, size_t index, const struct verdict *,
 		     bool ascii);

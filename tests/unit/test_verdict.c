@@ -316,6 +316,31 @@ static void growth_in_every_second_step_is_half_in_each(void **state)
 		assert_int_equal(growth_of(steps, 64 * MIB, 64 * MIB, 0).each_bytes, 32 * MIB);
 }
 
+/* 24 MiB are kept once in `interval` steps, `most` times at most. */
+static struct trend_growth growth_of_stairs(unsigned steps, unsigned interval, unsigned most)
+{
+	static struct trend trend;
+	trend = (struct trend){0};
+	for (uint64_t i = 1; i <= steps; i++) {
+		uint64_t kept = i / interval < most ? i / interval : most;
+		trend_note(&trend, CHANGE_OBTAINED, (100 + 24 * kept) * MIB, i);
+		trend_end_step(&trend, (100 + 24 * kept) * MIB, i);
+	}
+	return trend_growth_of(&trend.steps);
+}
+
+static void what_is_kept_once_in_so_many_steps_grows(void **state)
+{
+	(void)state;
+	for (unsigned interval = 3; interval < 40; interval++) {
+		for (unsigned steps = 5 * interval; steps < 10 * interval; steps++)
+			assert_true(growth_of_stairs(steps, interval, 100).is_growing);
+		assert_false(growth_of_stairs(12 * interval, interval, 3).is_growing);
+		assert_false(growth_of_stairs(12 * interval, interval, 5).is_growing);
+	}
+	assert_int_equal(growth_of_stairs(24, 4, 100).each_bytes, 6 * MIB);
+}
+
 /* Twenty-five steps that bring a few KiB, then twenty of 24 MiB. */
 static void a_late_rise_is_told_without_what_was_before(void **state)
 {
@@ -386,6 +411,7 @@ int main(void)
 		cmocka_unit_test(actions_are_ordered_by_what_they_save),
 		cmocka_unit_test(growth_is_that_of_a_usual_step),
 		cmocka_unit_test(growth_in_every_second_step_is_half_in_each),
+		cmocka_unit_test(what_is_kept_once_in_so_many_steps_grows),
 		cmocka_unit_test(a_late_rise_is_told_without_what_was_before),
 		cmocka_unit_test(what_has_come_to_rest_does_not_grow),
 		cmocka_unit_test(what_grows_now_and_then_is_not_at_rest),
