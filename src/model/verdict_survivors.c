@@ -218,10 +218,11 @@ static bool is_joined(const struct situation *at, const struct family *family)
 	return !has_native_frames(at, family->stack) || marks_at(at, family->stack).native & MARK_JOIN;
 }
 
-/* Each was kept beside the others: what is made anew, ever larger, has one size but once. */
-static bool are_equal(const struct family *family)
+/* Equal ones that were made at several times were kept beside each other; what is made anew is as old as its size. */
+static bool are_beside(const struct family *family)
 {
-	return family->count >= 3 && family->smallest_bytes * 4 >= family->largest_bytes * 3;
+	bool are_equal = family->smallest_bytes * 4 >= family->largest_bytes * 3;
+	return are_equal && __builtin_popcountll(family->windows) >= 3;
 }
 
 /* A stack of which one block is live that is nearly as large as what grew: made anew, ever larger. What came at once
@@ -236,7 +237,7 @@ static void sum_grown(const struct situation *at, struct families *all)
 		bool is_as_large = family->bytes * 8 >= all->growth.bytes && family->bytes <= all->growth.bytes * 8;
 		if (!is_joined(at, family) || !may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
 			continue;
-		all->growing_bytes += are_equal(family) ? 0 : family->bytes;
+		all->growing_bytes += are_beside(family) ? 0 : family->bytes;
 		all->explained_bytes += family->bytes;
 		all->count += family->count;
 		if (!all->largest || family->bytes > all->largest->bytes)

@@ -1,4 +1,4 @@
-# env: SIMGPU_MEMORY=800MiB
+# env: SIMGPU_MEMORY=840MiB
 # expect: oom too_big
 # advice: 8-bit state
 """An average of the weights, which is needed; without it the first step of Adam would not fit either."""
