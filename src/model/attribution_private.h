@@ -84,6 +84,7 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint64_t last;	  /* event of main */
 	uint64_t call_begin; /* of the call that goes on: sequence */
 	uint64_t backward_end; /* of the last one: sequence */
+	uint64_t whole_end; /* of the last that took no block of a graph: sequence */
 	uint64_t devices; /* bit a slot */
 	bool is_used, trains;
 	bool in_backward, by_grad; /* torch.autograd.grad */
@@ -142,8 +143,8 @@ struct block *list_pop(struct block_list *);
 void settle_call(struct model *, struct loop *);
 /* Nothing belongs to the most recent call any more: a backward begins, or its graph was dropped. */
 void settle_recent(struct model *, struct loop *, bool is_dropped);
-/* All of its blocks are gone. */
-void settle_graph(struct model *, struct call *);
+/* A block of a call goes now, and has its label. */
+void settle_freed(struct model *, struct block *, const struct event *, bool by_backward);
 void settle_data(struct model *, struct loop *, const struct stack_marks *of_call);
 void settle_backward(struct model *, struct loop *);
 void settle_step(struct model *, struct loop *, struct stepper *);

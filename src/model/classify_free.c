@@ -331,22 +331,6 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 	}
 }
 
-/* A graph that is dropped without a backward held activations; until it is known what became of it,
- * those of its blocks that went count as temporary. */
-static void leave_call(struct model *m, struct block *block, const struct event *e, bool by_backward)
-{
-	struct call *call = block->facts.call;
-	if (!call)
-		return;
-	call->is_used |= by_backward;
-	if (call->is_used)
-		tombstones_settle(m, &call->tombstones, LABEL_COUNT);
-	else if (block->facts.label == LABEL_TEMPORARY || block->facts.label == LABEL_FREED_LATER)
-		tombstone_add(m, &call->tombstones, block, e->sequence);
-	if (!--call->left && m->attribution->loops[block->facts.loop].recent != call)
-		settle_graph(m, call);
-}
-
 static void leave_pass(struct model *m, struct block *block, bool by_backward)
 {
 	struct loop *loop = &m->attribution->loops[block->facts.loop];
@@ -391,7 +375,7 @@ void classify_free(struct model *m, struct block *block, const struct event *e,
 		m->attribution->loops[block->facts.loop].latest = 0;
 	if (!is_decided(m, block))
 		relabel(m, block, freed_as(m, block, e, facts));
-	leave_call(m, block, e, facts->is_backward);
+	settle_freed(m, block, e, facts->is_backward);
 	struct model_observer *observer = m->attribution->observer;
 	if (observer)
 		observer->freed(observer, block->facts.born, e->sequence);

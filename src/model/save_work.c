@@ -61,6 +61,7 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, last),
 	FIELD(struct loop, call_begin),
 	FIELD(struct loop, backward_end),
+	FIELD(struct loop, whole_end),
 	FIELD(struct loop, devices),
 	FIELD_BOOL(struct loop, is_used),
 	FIELD_BOOL(struct loop, trains),
@@ -162,8 +163,8 @@ SAVED_SIZE(thread, 192);
 SAVED_SIZE(stepper, 40);
 SAVED_SIZE(step_moment, 264);
 SAVED_SIZE(step_record, 872);
-SAVED_SIZE(loop, 832);
-SAVED_SIZE(attribution, 11256);
+SAVED_SIZE(loop, 840);
+SAVED_SIZE(attribution, 11320);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(growth, 24);
 SAVED_SIZE(size_entry, 88);

@@ -5,7 +5,7 @@
 
 /* ---------- a call of a module ---------- */
 
-void settle_graph(struct model *m, struct call *call)
+static void settle_graph(struct model *m, struct call *call)
 {
 	tombstones_settle(m, &call->tombstones, call->is_used ? LABEL_COUNT : LABEL_DROPPED);
 	arena_free(m->arena, call, sizeof *call);
@@ -18,6 +18,28 @@ void settle_recent(struct model *m, struct loop *loop, bool is_dropped)
 	if (call)
 		call->is_used |= !is_dropped;
 	if (call && !call->left)
+		settle_graph(m, call);
+}
+
+/* What was held of a pass after a backward of another one. A backward that took nothing may have been of this pass. */
+static bool is_held(const struct model *m, const struct block *block)
+{
+	return block->facts.label == LABEL_HELD && block->facts.born > m->attribution->loops[block->facts.loop].whole_end;
+}
+
+/* A graph that is dropped without a backward held activations; until it is known what became of it, those of its blocks
+ * that went count as temporary, or as held by the program. A batch from the host that followed it is of the next pass. */
+void settle_freed(struct model *m, struct block *block, const struct event *e, bool by_backward)
+{
+	struct call *call = block->facts.call;
+	if (!call)
+		return;
+	call->is_used |= by_backward && !block->facts.is_copied_to;
+	if (call->is_used)
+		tombstones_settle(m, &call->tombstones, LABEL_COUNT);
+	else if (block->facts.label == LABEL_TEMPORARY || block->facts.label == LABEL_FREED_LATER || is_held(m, block))
+		tombstone_add(m, &call->tombstones, block, e->sequence);
+	if (!--call->left && m->attribution->loops[block->facts.loop].recent != call)
 		settle_graph(m, call);
 }
 
@@ -258,6 +280,8 @@ void settle_backward(struct model *m, struct loop *loop)
 	struct block *block;
 	bool is_whole = !loop->took && loop->young_count >= GRAPH_COUNT;
 	settle_passing(m, loop, is_whole);
+	if (!loop->took)
+		loop->whole_end = loop->backward_end;
 	while ((block = list_pop(&loop->fresh)))
 		list_push(&loop->young, block);
 	loop->whole_backwards = is_whole ? loop->whole_backwards + 1 : 0;

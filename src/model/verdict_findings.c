@@ -231,11 +231,13 @@ static void find_idle_cache(struct finder *finder)
 		keep(finder, &verdict);
 }
 
-static void find_unused_graph(struct finder *finder)
+/* What graphs grow by has been told. */
+static void find_unused_graph(struct finder *finder, bool has_leak)
 {
 	struct verdict verdict;
+	bool is_told = has_leak && finder->found[finder->count - 1].kind == VERDICT_KIND_GRAPH;
 	begin(finder, &verdict);
-	if (judge_unused_graph(&finder->at, finder->device))
+	if (!is_told && judge_unused_graph(&finder->at, finder->device))
 		keep(finder, &verdict);
 }
 
@@ -252,8 +254,9 @@ static void find_in_device(struct finder *finder)
 {
 	size_t before = finder->count;
 	find_leak(finder);
-	find_kept_graph(finder, finder->count > before);
-	find_unused_graph(finder);
+	bool has_leak = finder->count > before;
+	find_unused_graph(finder, has_leak);
+	find_kept_graph(finder, has_leak);
 	find_duplicate(finder);
 	find_retries(finder);
 	find_casts(finder);

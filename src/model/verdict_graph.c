@@ -42,6 +42,16 @@ static struct blamed at_peak(const struct situation *at, const struct device *d,
 	return blamed;
 }
 
+/* Of forward passes that no backward followed. */
+static uint64_t unused_after(const struct situation *at, const struct step_record *record)
+{
+	const struct step_moment *after = &record->after[MODEL_AFTER_OPTIMIZER];
+	uint64_t bytes = 0;
+	for (uint8_t label = 0; after->is_known && label < LABEL_COUNT; label++)
+		bytes += model_label_detail(at->m, label) == MODEL_DETAIL_DROPPED_GRAPH ? after->bytes[label] : 0;
+	return bytes;
+}
+
 static uint64_t activations_after(const struct situation *at, const struct step_record *record)
 {
 	const struct step_moment *after = &record->after[MODEL_AFTER_OPTIMIZER];
@@ -53,8 +63,8 @@ static uint64_t activations_after(const struct situation *at, const struct step_
 
 struct training {
 	uint64_t steps;
-	uint64_t most_bytes;	/* of any backward pass, or step of an optimizer … */
-	uint64_t needed_bytes;	/* … without a graph that a step before has left, and whose backward has run */
+	uint64_t used_bytes;	/* the most of any backward pass, or step of an optimizer, without graphs that nobody uses … */
+	uint64_t needed_bytes;	/* … or without a graph that a step before has left, whose backward has run */
 	uint64_t kept_bytes;	/* the least activations that were there when a step had ended */
 	uint64_t before_bytes;	/* after the step before */
 };
@@ -65,12 +75,13 @@ static uint64_t larger(uint64_t a, uint64_t b)
 }
 
 /* Of two steps that take turns, the one that leaves less than it found makes nothing that is kept. */
-static void take_step(struct training *training, const struct step_record *record, uint64_t after_bytes)
+static void take_step(const struct situation *at, struct training *training, const struct step_record *record)
 {
+	uint64_t after_bytes = activations_after(at, record);
 	uint64_t most = larger(record->phase_peak_bytes[MODEL_PHASE_BACKWARD],
 			       record->phase_peak_bytes[MODEL_PHASE_OPTIMIZER]);
 	bool only_takes = training->before_bytes / 8 * 7 > after_bytes;
-	training->most_bytes = larger(training->most_bytes, most);
+	training->used_bytes = larger(training->used_bytes, minus(most, unused_after(at, record)));
 	training->needed_bytes = larger(training->needed_bytes, only_takes ? minus(most, after_bytes) : most);
 	training->before_bytes = after_bytes;
 	if (after_bytes < training->kept_bytes)
@@ -85,7 +96,7 @@ static struct training look_at_steps(const struct situation *at, const struct de
 	for (uint64_t i = 0; steps->records && i < steps->count && i < STEPS_FIRST + STEPS_LAST; i++) {
 		const struct step_record *record = &steps->records[i];
 		if (record->slot == d->slot && !record->is_open)
-			take_step(&training, record, activations_after(at, record));
+			take_step(at, &training, record);
 	}
 	return training;
 }
@@ -110,19 +121,19 @@ static bool blame(struct situation *at, const struct device *d, const struct bla
 	return true;
 }
 
+/* It may be held through steps of training, and then be a part of their peak. */
 bool judge_unused_graph(struct situation *at, const struct device *d)
 {
 	uint64_t peak_bytes = d->allocated.peak.allocated_bytes;
-	if (!is_peak_of_forward(at, d))
+	if (!at->m->attribution->has_trained || !d->allocated.peak.is_phase_known)
 		return false;
 	struct blamed blamed = at_peak(at, d, MODEL_DETAIL_DROPPED_GRAPH);
-	uint64_t most = look_at_steps(at, d).most_bytes;
-	uint64_t rest = minus(peak_bytes, blamed.bytes);
-	uint64_t saves = minus(peak_bytes, rest > most ? rest : most);
+	uint64_t most = larger(minus(peak_bytes, blamed.bytes), look_at_steps(at, d).used_bytes);
+	uint64_t saves = minus(peak_bytes, most);
 	if (blamed.count < GRAPH_COUNT || !blame(at, d, &blamed, saves))
 		return false;
 	at->verdict->cause = VERDICT_UNUSED_GRAPH;
-	at->verdict->is_certain = true;
+	at->verdict->is_certain = is_peak_of_forward(at, d);
 	verdict_add_action(at->verdict, ADVICE_NO_GRAD, true, saves);
 	return true;
 }

@@ -7,19 +7,37 @@
 
 static bool has_unused_graph(const struct lever_facts *facts)
 {
-	return !facts->is_backward_peak && !facts->is_optimizer_peak && lever_is_worth(facts, facts->dropped_bytes);
+	bool is_training_peak = facts->is_backward_peak || facts->is_optimizer_peak;
+	return facts->unused_graph_bytes || (!is_training_peak && lever_is_worth(facts, facts->dropped_bytes));
+}
+
+static void add_no_grad(struct levers *levers, uint64_t saves, bool up_to, const char *reason)
+{
+	lever_add(levers, "no_grad", "torch.no_grad() around the evaluation", saves, up_to, reason);
+	levers->rows[levers->count - 1].mends_fault = true;
 }
 
 /* Without a graph an evaluation still holds the inputs and results of one operator at a time: perhaps four tensors. */
 static void find_no_grad(struct levers *levers, const struct lever_facts *facts)
 {
+	static const char reason[] = "at the peak there is a graph that no backward pass used";
 	uint64_t rest = bytes_less(facts->peak_bytes, facts->dropped_bytes);
-	uint64_t largest = facts->dropped_largest_bytes;
-	if (!has_unused_graph(facts))
+	uint64_t left = facts->unused_graph_bytes ? bytes_less(facts->peak_bytes, facts->unused_graph_bytes) :
+						    bytes_larger(rest, facts->training_bytes);
+	uint64_t others = facts->is_optimizer_peak ? facts->category[MODEL_TEMPORARY] : 0; /* not there in an evaluation */
+	if (has_unused_graph(facts))
+		add_no_grad(levers, bytes_less(facts->peak_bytes, left),
+			    bytes_less(rest, others) + 4 * facts->dropped_largest_bytes > left, reason);
+	else if (lever_is_worth(facts, facts->no_grad_bytes))
+		add_no_grad(levers, facts->no_grad_bytes, true, "memory ran out in a pass that no backward follows");
+}
+
+static void find_copy(struct levers *levers, const struct lever_facts *facts)
+{
+	if (!lever_is_worth(facts, facts->copy_bytes))
 		return;
-	lever_add(levers, "no_grad", "torch.no_grad() around the evaluation",
-		  bytes_less(facts->peak_bytes, bytes_larger(rest, facts->training_bytes)),
-		  rest + 4 * largest > facts->training_bytes, "at the peak there is a graph that no backward pass used");
+	lever_add(levers, "copy", "not keeping twice what was found twice", facts->copy_bytes, true,
+		  "memory ran out with the same data twice in it");
 	levers->rows[levers->count - 1].mends_fault = true;
 }
 
@@ -43,7 +61,7 @@ static void find_leak(struct levers *levers, const struct lever_facts *facts)
 /* Smaller passes in training do not lower a peak of an evaluation; and most that would lower that goes without a graph. */
 static void find_no_other(struct levers *levers)
 {
-	static const char reason[] = "the peak is not in training";
+	static const char reason[] = "most of the peak is of an evaluation";
 	lever_add_useless(levers, "checkpointing", "activation checkpointing", reason);
 	lever_add_useless(levers, "half_batch", "a smaller batch in training", reason);
 }
@@ -182,6 +200,7 @@ void levers_find_activations(struct levers *levers, const struct lever_facts *fa
 	find_no_grad(levers, facts);
 	find_kept_graph(levers, facts);
 	find_leak(levers, facts);
+	find_copy(levers, facts);
 	if (has_unused_graph(facts) && facts->dropped_bytes > facts->category[MODEL_ACTIVATIONS] / 2) {
 		find_no_other(levers);
 		return;

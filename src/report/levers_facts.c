@@ -285,14 +285,37 @@ static uint64_t find_world_size(const struct defs *defs)
 	return size && !*text ? size : 1;
 }
 
+static uint64_t first_saving(const struct lever_facts *facts, const struct verdict *found)
+{
+	uint64_t saves = found->action_count && found->actions[0].is_known ? found->actions[0].saves_bytes : 0;
+	return saves < facts->peak_bytes ? saves : facts->peak_bytes;
+}
+
 static void take_finding(struct lever_facts *facts, const struct verdict *found)
 {
 	if (found->cause == VERDICT_KEPT_GRAPH)
 		facts->kept_graph_bytes = less(facts->peak_bytes, found->evidence.left_bytes);
+	if (found->cause == VERDICT_UNUSED_GRAPH)
+		facts->unused_graph_bytes = less(facts->peak_bytes, found->evidence.left_bytes);
 	if (found->cause != VERDICT_LEAK)
 		return;
 	facts->has_leak = true;
 	facts->leak_bytes = found->evidence.bytes < facts->peak_bytes ? found->evidence.bytes : facts->peak_bytes;
+}
+
+/* What was told as memory ran out, if that was the peak: what is wrong is wrong of that too. */
+static void take_oom(struct lever_facts *facts, const struct verdict *told)
+{
+	facts->has_leak |= told->cause == VERDICT_LEAK;
+	if (told->evidence.live_bytes < facts->peak_bytes / 8 * 7)
+		return;
+	uint64_t saves = first_saving(facts, told);
+	if (told->cause == VERDICT_LEAK && !facts->leak_bytes)
+		facts->leak_bytes = saves;
+	else if (told->cause == VERDICT_DUPLICATE)
+		facts->copy_bytes = saves;
+	else if (saves && told->actions[0].advice == ADVICE_NO_GRAD)
+		facts->no_grad_bytes = saves;
 }
 
 static void take_findings(struct lever_facts *facts, const struct model *model, unsigned ordinal)
@@ -302,8 +325,9 @@ static void take_findings(struct lever_facts *facts, const struct model *model, 
 	for (size_t i = 0; i < count; i++)
 		if (found[i].device == ordinal)
 			take_finding(facts, &found[i]);
-	for (size_t i = 0; !facts->has_leak && model_verdict(model, i, found); i++)
-		facts->has_leak = found[0].cause == VERDICT_LEAK && found[0].device == ordinal;
+	for (size_t i = 0; model_verdict(model, i, found); i++)
+		if (found[0].device == ordinal)
+			take_oom(facts, &found[0]);
 }
 
 void lever_facts_find(struct lever_facts *facts, const struct model *model, const struct defs *defs,

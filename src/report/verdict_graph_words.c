@@ -22,11 +22,11 @@ static void add_without(struct text *out, const struct verdict_evidence *evidenc
 void verdict_say_unused_graph(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	text_add(out, "The peak is a forward pass that no backward pass follows, at ");
-	add_call(out, words, evidence->stack);
-	text_add(out, ": ");
+	text_add(out, "At the peak ");
 	text_add_size(out, evidence->bytes);
-	text_add(out, " are kept for one, which torch.no_grad() spares.");
+	text_add(out, " are kept of forward passes that no backward pass follows, at ");
+	add_call(out, words, evidence->stack);
+	text_add(out, ": torch.no_grad() spares them, and so does keeping .item() or .detach() alone if they are held.");
 	add_without(out, evidence);
 }
 

@@ -98,6 +98,24 @@ def check_finding(run, expected):
     check_advice(first, expected)
 
 
+def first_lever(run):
+    """Its name: that of what mends the fault comes before all others, whatever those save."""
+    return run.report["devices"][0]["levers"][0]["name"]
+
+
+# A graph of an evaluation that is held in training; and what grew until memory ran out.
+MENDED_BY = (
+    ("unused_graph_held", "no_grad"),
+    ("unused_graph_training", "no_grad"),
+    ("graph_penalty", "leak"),
+)
+
+
+@pytest.mark.parametrize("name,lever", MENDED_BY)
+def test_what_mends_the_fault_is_the_first_lever(name, lever, tmp_path):
+    assert first_lever(oom_programs.run(name, tmp_path, "2.15")) == lever
+
+
 def check_nothing(run):
     """No OOM, by PyTorch's count too, and nothing found."""
     assert run.status == 0 and run.counters["num_ooms"] == 0, run.output[-2000:]
