@@ -121,7 +121,8 @@ static bool blame(struct situation *at, const struct device *d, const struct bla
 	return true;
 }
 
-/* It may be held through steps of training, and then be a part of their peak. */
+/* It may be held through steps of training, and then be a part of their peak: one that is a small part of it is what
+ * any loss leaves until its name is used again. */
 bool judge_unused_graph(struct situation *at, const struct device *d)
 {
 	uint64_t peak_bytes = d->allocated.peak.allocated_bytes;
@@ -130,10 +131,13 @@ bool judge_unused_graph(struct situation *at, const struct device *d)
 	struct blamed blamed = at_peak(at, d, MODEL_DETAIL_DROPPED_GRAPH);
 	uint64_t most = larger(minus(peak_bytes, blamed.bytes), look_at_steps(at, d).used_bytes);
 	uint64_t saves = minus(peak_bytes, most);
+	bool is_of_evaluation = is_peak_of_forward(at, d);
+	if (!is_of_evaluation && saves < peak_bytes / 4)
+		return false;
 	if (blamed.count < GRAPH_COUNT || !blame(at, d, &blamed, saves))
 		return false;
 	at->verdict->cause = VERDICT_UNUSED_GRAPH;
-	at->verdict->is_certain = is_peak_of_forward(at, d);
+	at->verdict->is_certain = is_of_evaluation;
 	verdict_add_action(at->verdict, ADVICE_NO_GRAD, true, saves);
 	return true;
 }

@@ -220,7 +220,8 @@ struct kept { /* of a stack's activations */
 
 static bool is_kept(const struct model_share *share)
 {
-	return share->detail == MODEL_DETAIL_HELD || share->detail == MODEL_DETAIL_RETAINED_GRAPH;
+	return share->detail == MODEL_DETAIL_HELD || share->detail == MODEL_DETAIL_RETAINED_GRAPH ||
+	       share->detail == MODEL_DETAIL_DROPPED_GRAPH;
 }
 
 static struct kept *kept_by_stack(struct arena *arena, const struct defs *defs, const struct model_share *shares,
