@@ -2,6 +2,8 @@
  * them, and the arithmetic of sizes. Must never accept a key that PyTorch would refuse. */
 #include "model/allocator_conf.h"
 
+#include "base/bytes.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,11 +349,6 @@ uint64_t allocator_segment_bytes(const struct allocator_conf *conf, uint64_t blo
 
 /* ---------- comparison ---------- */
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 bool allocator_conf_has_fraction(const struct allocator_conf *conf)
 {
 	return conf->memory_fraction > 0 &&
@@ -362,7 +359,7 @@ void allocator_conf_simplify(struct allocator_conf *conf, uint64_t largest_bytes
 {
 	uint64_t block_bytes = allocator_round(conf, largest_bytes);
 	uint64_t segment_bytes =
-		larger(conf->large_segment_bytes, allocator_segment_bytes(conf, block_bytes));
+		bytes_larger(conf->large_segment_bytes, allocator_segment_bytes(conf, block_bytes));
 	if (!conf->is_expandable && segment_bytes < conf->max_split_bytes)
 		conf->max_split_bytes = ALLOCATOR_NO_LIMIT;
 	if (conf->max_split_bytes == ALLOCATOR_NO_LIMIT)

@@ -1,6 +1,7 @@
 /* The model's invariants, as a function that tests call after every event: sums of parts equal what
  * is told, now and at the peak, and a recount of the tables gives the running sums. Changes
  * nothing. */
+#include "base/bytes.h"
 #include "model/model_private.h"
 
 struct recount { /* of one device, from the tables */
@@ -77,19 +78,14 @@ static void recount(const struct model *m, struct recount *sums)
 	}
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static bool is_timeline_consistent(const struct model *m, const struct device *d)
 {
 	static struct model_timeline shown; /* too large for a stack; tests have one thread */
 	uint64_t allocated_bytes = 0, reserved_bytes = 0;
 	timeline_get(&d->timeline, m->totals.last_time_ns, &shown);
 	for (uint32_t i = 0; i < shown.count; i++) {
-		allocated_bytes = larger(allocated_bytes, shown.allocated_bytes[i]);
-		reserved_bytes = larger(reserved_bytes, shown.reserved_bytes[i]);
+		allocated_bytes = bytes_larger(allocated_bytes, shown.allocated_bytes[i]);
+		reserved_bytes = bytes_larger(reserved_bytes, shown.reserved_bytes[i]);
 	}
 	return allocated_bytes == d->allocated.meter.peak_bytes && reserved_bytes == d->now.reserved.peak_bytes;
 }

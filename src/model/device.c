@@ -3,6 +3,7 @@
  * PyTorch's allocator obtained; the first is shown as long as there are no blocks, and dropped
  * then. So a program without a caching allocator, and PyTorch with its cache switched off, are told
  * in full, and a segment that precedes its first block is never a peak. */
+#include "base/bytes.h"
 #include "model/model_private.h"
 
 uint8_t device_slot(uint8_t ordinal)
@@ -155,11 +156,6 @@ static void describe_counter(struct model_counter *shown, const struct meter *to
 	};
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* What the program read from the pool is the driver's own figure: it goes before ours. */
 static void describe_async(struct model_device *shown, const struct pool_reads *told,
 			   const struct pool_reads *now)
@@ -169,13 +165,13 @@ static void describe_async(struct model_device *shown, const struct pool_reads *
 	if (told->has_used)
 		allocated->current_bytes = told->used_bytes;
 	if (now->has_used_high)
-		allocated->peak_bytes = larger(now->used_high_bytes, told->used_bytes);
+		allocated->peak_bytes = bytes_larger(now->used_high_bytes, told->used_bytes);
 	else if (now->has_used)
-		allocated->peak_bytes = larger(allocated->peak_bytes, now->used_high_bytes);
+		allocated->peak_bytes = bytes_larger(allocated->peak_bytes, now->used_high_bytes);
 	if (told->has_reserved)
 		reserved->current_bytes = told->reserved_bytes;
 	if (now->has_reserved)
-		reserved->peak_bytes = larger(now->reserved_high_bytes, now->reserved_bytes);
+		reserved->peak_bytes = bytes_larger(now->reserved_high_bytes, now->reserved_bytes);
 	/* More in use than the pool held when it was read: it has grown since, by what only the
 	 * driver knows. */
 	shown->pytorch_reserved_known =

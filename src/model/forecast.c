@@ -1,6 +1,7 @@
 /* In which step memory runs out if the least live memory of a step grows on as it did before an OOM. Owns that
  * reckoning: what a step needs beyond its least is as in the last one that was completed. Pieces that no request fits
  * make it run out earlier. */
+#include "base/bytes.h"
 #include "model/model_private.h"
 
 /* Of the last step that was completed before `sequence`; NULL: its record is not kept. */
@@ -17,11 +18,6 @@ static const struct step_record *last_step_before(const struct model *m, unsigne
 	return last;
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* What PyTorch's blocks could have taken in all at that moment. */
 static uint64_t room_of(const struct model_oom *oom)
 {
@@ -34,9 +30,9 @@ static uint64_t room_of(const struct model_oom *oom)
 static uint64_t steps_left(const struct model_oom *oom, const struct step_record *last, uint64_t low,
 			   const struct trend_growth *growth)
 {
-	uint64_t outside = minus(oom->allocated_bytes, oom->pytorch_allocated_bytes);
-	uint64_t peak = minus(last->peak_bytes, outside);
-	return minus(room_of(oom), peak > low ? peak : low) / growth->each_bytes;
+	uint64_t outside = bytes_less(oom->allocated_bytes, oom->pytorch_allocated_bytes);
+	uint64_t peak = bytes_less(last->peak_bytes, outside);
+	return bytes_less(room_of(oom), peak > low ? peak : low) / growth->each_bytes;
 }
 
 struct model_forecast model_forecast_at_oom(const struct model *m, size_t index)

@@ -1,5 +1,6 @@
 /* What the model tells of compositions: live, at the peak, at an OOM; by stack, by stack and category,
  * by category. Owns nothing; labels are given their meaning here, at every look. */
+#include "base/bytes.h"
 #include "model/model_private.h"
 
 struct look { /* at the shares of a composition: live, at its peak, or as a snapshot has them */
@@ -58,11 +59,6 @@ static struct label_meaning meaning_on_stack(const struct model *m, uint32_t sta
 	return meaning;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Of the stack's shares those with the same meaning are one row, told at the first of them. */
 static struct model_share look_share_row(const struct look *look, uint32_t stack, uint32_t at)
 {
@@ -81,7 +77,7 @@ static struct model_share look_share_row(const struct look *look, uint32_t stack
 			return (struct model_share){0};
 		row.bytes += look_share(look, i - 1).bytes;
 		row.count += look_share(look, i - 1).count;
-		row.largest_bytes = larger(row.largest_bytes, shares[i - 1].largest_bytes);
+		row.largest_bytes = bytes_larger(row.largest_bytes, shares[i - 1].largest_bytes);
 	}
 	return row;
 }
@@ -98,7 +94,7 @@ static struct model_share look_stack_row(const struct look *look, uint32_t stack
 			return (struct model_share){0};
 		row.bytes += value.bytes;
 		row.count += value.count;
-		row.largest_bytes = larger(row.largest_bytes, shares[i - 1].largest_bytes);
+		row.largest_bytes = bytes_larger(row.largest_bytes, shares[i - 1].largest_bytes);
 		if (value.bytes < largest_bytes)
 			continue;
 		largest_bytes = value.bytes;

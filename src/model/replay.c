@@ -2,6 +2,8 @@
  * it had fitted"; and the search for the least memory. Must never change the script. */
 #include "model/replay.h"
 
+#include "base/bytes.h"
+
 #include <errno.h>
 
 #define NEED_UNIT_BYTES (2ull << 20)
@@ -186,11 +188,6 @@ static uint64_t units_for_part(uint64_t bytes, double part, uint64_t other_bytes
 	return units_of(total_bytes > other_bytes ? total_bytes - other_bytes : 0);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* A fraction grows with the device, and so does what is kept before garbage is collected: a trial tells of its own
  * device alone. It surely fits where nothing is collected. */
 static int find_need_of_fraction(const struct script *script, const struct replay_choice *choice,
@@ -205,9 +202,9 @@ static int find_need_of_fraction(const struct script *script, const struct repla
 	if (replay_run(script, &trial, &result))
 		return -ENOMEM;
 	const struct allocator_counters *free_run = &result.counters;
-	uint64_t low = larger(units_of(free_run->peak_allocated_bytes),
+	uint64_t low = bytes_larger(units_of(free_run->peak_allocated_bytes),
 			      units_for_part(free_run->peak_allocated_bytes, fraction, other_bytes));
-	uint64_t high = larger(units_of(free_run->peak_used_bytes),
+	uint64_t high = bytes_larger(units_of(free_run->peak_used_bytes),
 			       units_for_part(free_run->peak_reserved_bytes, fraction * threshold,
 					      other_bytes) + 1);
 	trial.stops_at_oom = true;

@@ -1,12 +1,8 @@
 /* The numbers of a moment, gathered once for all questions. Owns how each is computed; UINT64_MAX is unknown. */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "model/verdict_private.h"
-
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 struct stack_marks marks_at(const struct situation *at, uint32_t stack)
 {
@@ -112,20 +108,20 @@ static void add_map(struct verdict_evidence *evidence, const struct segment_map 
 static void add_shortage(struct verdict_evidence *evidence, const struct model_oom *oom)
 {
 	uint64_t free_after = evidence->free_bytes == UINT64_MAX ? 0 : evidence->free_bytes + oom->flushed_bytes;
-	evidence->missing_bytes = minus(evidence->segment_bytes, free_after);
-	evidence->short_bytes = minus(evidence->asked_bytes, free_after + evidence->idle_bytes - oom->flushed_bytes);
+	evidence->missing_bytes = bytes_less(evidence->segment_bytes, free_after);
+	evidence->short_bytes = bytes_less(evidence->asked_bytes, free_after + evidence->idle_bytes - oom->flushed_bytes);
 }
 
 static void add_use(struct verdict_evidence *evidence, const struct model_oom *oom)
 {
-	uint64_t used = minus(oom->total_bytes, oom->free_bytes);
+	uint64_t used = bytes_less(oom->total_bytes, oom->free_bytes);
 	evidence->untracked_bytes = UINT64_MAX;
 	evidence->others_bytes = UINT64_MAX;
 	if (oom->free_bytes != UINT64_MAX && oom->total_bytes)
-		evidence->untracked_bytes = minus(used, oom->reserved_bytes);
+		evidence->untracked_bytes = bytes_less(used, oom->reserved_bytes);
 	if (evidence->untracked_bytes == UINT64_MAX || !oom->untracked_known)
 		return;
-	evidence->others_bytes = minus(evidence->untracked_bytes, oom->untracked_bytes);
+	evidence->others_bytes = bytes_less(evidence->untracked_bytes, oom->untracked_bytes);
 	evidence->untracked_bytes -= evidence->others_bytes;
 }
 
@@ -139,9 +135,9 @@ void evidence_of_oom(struct situation *at)
 		.segment_bytes = oom->driver_bytes ? oom->driver_bytes : oom->requested_bytes,
 		.total_bytes = oom->total_bytes,
 		.free_bytes = oom->free_bytes,
-		.outside_bytes = minus(oom->reserved_bytes, oom->pytorch_reserved_bytes),
+		.outside_bytes = bytes_less(oom->reserved_bytes, oom->pytorch_reserved_bytes),
 		.live_bytes = oom->pytorch_allocated_bytes,
-		.idle_bytes = minus(oom->pytorch_reserved_bytes, oom->pytorch_allocated_bytes),
+		.idle_bytes = bytes_less(oom->pytorch_reserved_bytes, oom->pytorch_allocated_bytes),
 		.releasable_bytes = oom->releasable_bytes + oom->flushed_bytes,
 		.steps = at->work->steps,
 		.retries = oom->retries,
@@ -162,9 +158,9 @@ void evidence_of_end(struct situation *at, const struct device *d)
 		.free_bytes = d->free_known ? d->free_bytes : UINT64_MAX,
 		.others_bytes = UINT64_MAX,
 		.untracked_bytes = d->free_known ? d->untracked.bytes : UINT64_MAX,
-		.outside_bytes = minus(told->reserved.live_bytes, told->pytorch_reserved.live_bytes),
+		.outside_bytes = bytes_less(told->reserved.live_bytes, told->pytorch_reserved.live_bytes),
 		.live_bytes = told->pytorch_allocated.live_bytes,
-		.idle_bytes = minus(told->pytorch_reserved.live_bytes, told->pytorch_allocated.live_bytes),
+		.idle_bytes = bytes_less(told->pytorch_reserved.live_bytes, told->pytorch_allocated.live_bytes),
 		.releasable_bytes = told->spread.releasable_bytes,
 		.steps = at->work->steps,
 		.retries = d->retries,
@@ -178,13 +174,13 @@ void evidence_before_let_go(struct situation *at, const struct device *d)
 {
 	const struct let_go *gone = &d->let_go;
 	struct verdict_evidence *evidence = &at->verdict->evidence;
-	uint64_t from_driver = minus(gone->bytes, evidence->idle_bytes);
+	uint64_t from_driver = bytes_less(gone->bytes, evidence->idle_bytes);
 	evidence->was_let_go = true;
 	evidence->live_bytes += gone->bytes;
-	evidence->idle_bytes = minus(evidence->idle_bytes, gone->bytes);
-	evidence->releasable_bytes = minus(evidence->releasable_bytes, gone->bytes);
+	evidence->idle_bytes = bytes_less(evidence->idle_bytes, gone->bytes);
+	evidence->releasable_bytes = bytes_less(evidence->releasable_bytes, gone->bytes);
 	if (evidence->free_bytes != UINT64_MAX)
-		evidence->free_bytes = minus(evidence->free_bytes, from_driver);
+		evidence->free_bytes = bytes_less(evidence->free_bytes, from_driver);
 	for (uint32_t i = 0; i < gone->count; i++)
 		categories_add(at->m, &evidence->categories, gone->blocks[i].label, gone->blocks[i].bytes);
 }

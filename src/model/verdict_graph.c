@@ -1,6 +1,7 @@
 /* Graphs that nobody needs at the peak of a run: of an evaluation that no backward followed, and of a pass whose
  * backward has run, which a variable holds into the next one. Owns when that is worth a word: the run would have a lower
  * peak without. Must never blame the graph of the pass that goes on. */
+#include "base/bytes.h"
 #include "model/verdict_private.h"
 
 #define WORTH_SHIFT 4 /* what lowers the peak by less than a 16th is no problem */
@@ -11,11 +12,6 @@ struct blamed { /* of what was live at the peak */
 	uint64_t largest_bytes; /* of one stack … */
 	uint32_t stack;		/* … that is this */
 };
-
-static uint64_t minus(uint64_t bytes, uint64_t part)
-{
-	return bytes > part ? bytes - part : 0;
-}
 
 static void add_share(struct blamed *blamed, const struct share *share, struct snapshot_row row)
 {
@@ -69,20 +65,15 @@ struct training {
 	uint64_t before_bytes;	/* after the step before */
 };
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Of two steps that take turns, the one that leaves less than it found makes nothing that is kept. */
 static void take_step(const struct situation *at, struct training *training, const struct step_record *record)
 {
 	uint64_t after_bytes = activations_after(at, record);
-	uint64_t most = larger(record->phase_peak_bytes[MODEL_PHASE_BACKWARD],
+	uint64_t most = bytes_larger(record->phase_peak_bytes[MODEL_PHASE_BACKWARD],
 			       record->phase_peak_bytes[MODEL_PHASE_OPTIMIZER]);
 	bool only_takes = training->before_bytes / 8 * 7 > after_bytes;
-	training->used_bytes = larger(training->used_bytes, minus(most, unused_after(at, record)));
-	training->needed_bytes = larger(training->needed_bytes, only_takes ? minus(most, after_bytes) : most);
+	training->used_bytes = bytes_larger(training->used_bytes, bytes_less(most, unused_after(at, record)));
+	training->needed_bytes = bytes_larger(training->needed_bytes, only_takes ? bytes_less(most, after_bytes) : most);
 	training->before_bytes = after_bytes;
 	if (after_bytes < training->kept_bytes)
 		training->kept_bytes = after_bytes;
@@ -129,8 +120,8 @@ bool judge_unused_graph(struct situation *at, const struct device *d)
 	if (!at->m->attribution->has_trained || !d->allocated.peak.is_phase_known)
 		return false;
 	struct blamed blamed = at_peak(at, d, MODEL_DETAIL_DROPPED_GRAPH);
-	uint64_t most = larger(minus(peak_bytes, blamed.bytes), look_at_steps(at, d).used_bytes);
-	uint64_t saves = minus(peak_bytes, most);
+	uint64_t most = bytes_larger(bytes_less(peak_bytes, blamed.bytes), look_at_steps(at, d).used_bytes);
+	uint64_t saves = bytes_less(peak_bytes, most);
 	bool is_of_evaluation = is_peak_of_forward(at, d);
 	if (!is_of_evaluation && saves < peak_bytes / 4)
 		return false;
@@ -150,7 +141,7 @@ bool judge_kept_graph(struct situation *at, const struct device *d)
 	if (!is_peak_of_forward(at, d) || training.steps < STEPS_LEAST)
 		return false;
 	struct blamed blamed = at_peak(at, d, MODEL_DETAIL_HELD);
-	uint64_t saves = minus(peak_bytes, training.needed_bytes);
+	uint64_t saves = bytes_less(peak_bytes, training.needed_bytes);
 	if (blamed.count < GRAPH_COUNT || blamed.bytes < training.kept_bytes)
 		return false;
 	blamed.bytes = training.kept_bytes;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/units.h"
 #include "report/layout.h"
 #include "report/owner.h"
@@ -212,16 +213,11 @@ static void add_plain_rows(struct text *out, const struct model *model,
 		add_owner_rows(out, unit, &owners, "  by ");
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void add_device(struct text *out, const struct model *model, const struct defs *defs,
 		       const struct model_device *device, const struct summary_facts *facts)
 {
 	struct unit unit =
-		unit_for(larger(device->reserved.peak_bytes, device->allocated.peak_bytes));
+		unit_for(bytes_larger(device->reserved.peak_bytes, device->allocated.peak_bytes));
 	add_heading(out, device, devices_name(defs, device), facts);
 	if (devices_is_pytorch(device))
 		add_pytorch_rows(out, model, device, unit);
@@ -280,8 +276,8 @@ static void add_short_table(struct text *out, const struct model *model, const s
 	unsigned count = 0;
 	bool has_outsiders = false;
 	for (; (device = model_device(model, count)); count++) {
-		largest = larger(largest,
-				 larger(device->reserved.peak_bytes, device->allocated.peak_bytes));
+		largest = bytes_larger(largest,
+				 bytes_larger(device->reserved.peak_bytes, device->allocated.peak_bytes));
 		has_outsiders |= devices_has_outsiders(device);
 	}
 	struct unit unit = unit_for(largest);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "model/verdict.h"
 #include "report/by_name.h"
 #include "report/json.h"
@@ -12,17 +13,6 @@
 #include "trace/marks.h"
 
 /* ---------- stacks ---------- */
-
-static void raise(uint64_t *highest, uint64_t bytes)
-{
-	if (bytes > *highest)
-		*highest = bytes;
-}
-
-static uint64_t less(uint64_t bytes, uint64_t part)
-{
-	return bytes > part ? bytes - part : 0;
-}
 
 static bool has_native(const struct defs *defs, const struct def_stack *stack, const char *part)
 {
@@ -177,7 +167,7 @@ static bool is_like_weight(const struct model *model, const struct defs *defs, c
 {
 	uint64_t bytes = 2 * bytes_of_each(share), slack = bytes > 1u << 20 ? 1u << 20 : 512;
 	return share->count && has_native(defs, stack, "cached_cast") &&
-	       model_has_parameter_of(model, less(bytes, 2 * slack), bytes + slack);
+	       model_has_parameter_of(model, bytes_less(bytes, 2 * slack), bytes + slack);
 }
 
 static void take_share(struct lever_facts *facts, const struct scores *made, const struct model *model,
@@ -201,7 +191,7 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 		facts->cast_kept_bytes += share->bytes;
 	if (share->detail == MODEL_DETAIL_DROPPED_GRAPH) {
 		facts->dropped_bytes += share->bytes;
-		raise(&facts->dropped_largest_bytes, bytes_of_each(share));
+		bytes_raise(&facts->dropped_largest_bytes, bytes_of_each(share));
 	}
 	if (is_of_kernel(model, defs, stack, share)) {
 		facts->kernel_bytes += share->bytes;
@@ -218,7 +208,7 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 static void note_loss(struct lever_facts *facts, const char *name, const struct model_share *share)
 {
 	if (share->count <= 2 && begins_with_any(name, logarithms))
-		raise(&facts->loss_each_bytes, bytes_of_each(share));
+		bytes_raise(&facts->loss_each_bytes, bytes_of_each(share));
 }
 
 static void find_scores(struct lever_facts *facts, struct scores *made, const struct defs *defs, const struct model_share *shares,
@@ -294,9 +284,9 @@ static uint64_t first_saving(const struct lever_facts *facts, const struct verdi
 static void take_finding(struct lever_facts *facts, const struct verdict *found)
 {
 	if (found->cause == VERDICT_KEPT_GRAPH)
-		facts->kept_graph_bytes = less(facts->peak_bytes, found->evidence.left_bytes);
+		facts->kept_graph_bytes = bytes_less(facts->peak_bytes, found->evidence.left_bytes);
 	if (found->cause == VERDICT_UNUSED_GRAPH)
-		facts->unused_graph_bytes = less(facts->peak_bytes, found->evidence.left_bytes);
+		facts->unused_graph_bytes = bytes_less(facts->peak_bytes, found->evidence.left_bytes);
 	if (found->cause != VERDICT_LEAK)
 		return;
 	facts->has_leak = true;
@@ -340,7 +330,7 @@ void lever_facts_find(struct lever_facts *facts, const struct model *model, cons
 	memcpy(facts->category, categories.bytes, sizeof facts->category);
 	if (device->pytorch_reserved_known && !device->has_async) {
 		facts->reserved_bytes = device->pytorch_reserved.peak_bytes;
-		facts->unused_bytes = less(facts->reserved_bytes, device->pytorch_allocated.peak_bytes);
+		facts->unused_bytes = bytes_less(facts->reserved_bytes, device->pytorch_allocated.peak_bytes);
 	}
 	facts->is_backward_peak = device->peak.phase == MODEL_PHASE_BACKWARD;
 	facts->is_optimizer_peak = device->peak.phase == MODEL_PHASE_OPTIMIZER;

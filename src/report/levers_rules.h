@@ -2,23 +2,9 @@
 #ifndef MT_REPORT_LEVERS_RULES_H
 #define MT_REPORT_LEVERS_RULES_H
 
+#include "base/bytes.h"
 #include "report/levers.h"
 #include "report/levers_facts.h"
-
-static inline uint64_t bytes_less(uint64_t bytes, uint64_t part)
-{
-	return bytes > part ? bytes - part : 0;
-}
-
-static inline uint64_t bytes_larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static inline uint64_t bytes_smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* levers.c: a row is begun, its text added to what that returns, and ended. */
 struct text lever_begin(struct levers *, const char *name);

@@ -2,12 +2,6 @@
  * counts as static: what any number of samples needs. No malloc or stdio: it runs inside the traced program. */
 #include "report/levers_rules.h"
 
-static void raise(uint64_t *highest, uint64_t bytes)
-{
-	if (bytes > *highest)
-		*highest = bytes;
-}
-
 static uint64_t of_border(const struct model_step *step, enum model_moment_kind kind, enum model_category category)
 {
 	return step->after[kind].is_known ? step->after[kind].categories.bytes[category] : 0;
@@ -16,20 +10,20 @@ static uint64_t of_border(const struct model_step *step, enum model_moment_kind 
 static uint64_t outside_optimizer(const struct model_step *step)
 {
 	uint64_t bytes = 0;
-	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_FORWARD]);
-	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
-	raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_OTHER]);
+	bytes_raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_FORWARD]);
+	bytes_raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
+	bytes_raise(&bytes, step->phase_peak_bytes[MODEL_PHASE_OTHER]);
 	return bytes;
 }
 
 static void take_borders(struct lever_facts *facts, const struct model_step *step)
 {
 	for (unsigned i = 0; i < MODEL_MOMENT_COUNT; i++) {
-		raise(&facts->parameter_bytes, of_border(step, i, MODEL_PARAMETERS));
-		raise(&facts->gradient_bytes, of_border(step, i, MODEL_GRADIENTS));
-		raise(&facts->state_bytes, of_border(step, i, MODEL_OPTIMIZER_STATE));
+		bytes_raise(&facts->parameter_bytes, of_border(step, i, MODEL_PARAMETERS));
+		bytes_raise(&facts->gradient_bytes, of_border(step, i, MODEL_GRADIENTS));
+		bytes_raise(&facts->state_bytes, of_border(step, i, MODEL_OPTIMIZER_STATE));
 	}
-	raise(&facts->kept_gradient_bytes, of_border(step, MODEL_AFTER_FORWARD, MODEL_GRADIENTS));
+	bytes_raise(&facts->kept_gradient_bytes, of_border(step, MODEL_AFTER_FORWARD, MODEL_GRADIENTS));
 }
 
 static void take_step(struct lever_facts *facts, const struct model_step *step)
@@ -39,20 +33,20 @@ static void take_step(struct lever_facts *facts, const struct model_step *step)
 	const struct model_moment *backward = &step->after[MODEL_AFTER_BACKWARD];
 	facts->steps++;
 	facts->is_peak_in_steps |= step->peak_bytes >= facts->peak_bytes;
-	raise(&facts->backwards_a_step, step->backwards);
+	bytes_raise(&facts->backwards_a_step, step->backwards);
 	take_borders(facts, step);
-	raise(&facts->outside_optimizer_bytes, outside);
-	raise(&facts->optimizer_bytes, in_optimizer);
-	raise(&facts->without_state_bytes,
+	bytes_raise(&facts->outside_optimizer_bytes, outside);
+	bytes_raise(&facts->optimizer_bytes, in_optimizer);
+	bytes_raise(&facts->without_state_bytes,
 	      bytes_less(outside, of_border(step, MODEL_AFTER_FORWARD, MODEL_OPTIMIZER_STATE)));
-	raise(&facts->training_bytes, step->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
-	raise(&facts->training_bytes, in_optimizer);
+	bytes_raise(&facts->training_bytes, step->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
+	bytes_raise(&facts->training_bytes, in_optimizer);
 	if (backward->is_known) {
 		uint64_t kept = of_border(step, MODEL_AFTER_BACKWARD, MODEL_ACTIVATIONS) +
 				of_border(step, MODEL_AFTER_BACKWARD, MODEL_INPUT);
-		raise(&facts->backward_floor_bytes, bytes_less(backward->allocated_bytes, kept));
-		raise(&facts->static_bytes, facts->backward_floor_bytes);
-		raise(&facts->static_bytes, bytes_less(in_optimizer, kept));
+		bytes_raise(&facts->backward_floor_bytes, bytes_less(backward->allocated_bytes, kept));
+		bytes_raise(&facts->static_bytes, facts->backward_floor_bytes);
+		bytes_raise(&facts->static_bytes, bytes_less(in_optimizer, kept));
 	}
 }
 
@@ -70,7 +64,7 @@ static void take_first(struct lever_facts *facts, const struct model_step *first
 		     of_border(later, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS)))
 		return;
 	facts->fresh_peak_bytes = outside_optimizer(first) + bytes_less(facts->state_bytes, had);
-	raise(&facts->fresh_peak_bytes, facts->optimizer_bytes);
+	bytes_raise(&facts->fresh_peak_bytes, facts->optimizer_bytes);
 }
 
 void lever_steps_find(struct lever_facts *facts, const struct model *model, unsigned ordinal)

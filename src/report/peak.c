@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/units.h"
 #include "report/backward.h"
 #include "report/category.h"
@@ -185,27 +186,22 @@ void peak_print_categories(struct text *out, const struct model *model, const st
 
 /* ---------- the formula ---------- */
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void take_step(struct peak_formula *formula, const struct model_step *step)
 {
 	const struct model_moment *after = step->after;
 	const struct model_moment *end = &after[MODEL_AFTER_OPTIMIZER];
 	if (end->is_known) {
 		formula->state_bytes =
-			larger(formula->state_bytes, end->categories.bytes[MODEL_OPTIMIZER_STATE]);
+			bytes_larger(formula->state_bytes, end->categories.bytes[MODEL_OPTIMIZER_STATE]);
 		formula->parameter_bytes =
-			larger(formula->parameter_bytes, end->categories.bytes[MODEL_PARAMETERS]);
+			bytes_larger(formula->parameter_bytes, end->categories.bytes[MODEL_PARAMETERS]);
 	}
 	if (after[MODEL_AFTER_BACKWARD].is_known)
-		formula->gradient_bytes = larger(
+		formula->gradient_bytes = bytes_larger(
 			formula->gradient_bytes,
 			after[MODEL_AFTER_BACKWARD].categories.bytes[MODEL_GRADIENTS]);
 	if (after[MODEL_AFTER_FORWARD].is_known)
-		formula->activation_bytes = larger(
+		formula->activation_bytes = bytes_larger(
 			formula->activation_bytes,
 			after[MODEL_AFTER_FORWARD].categories.bytes[MODEL_ACTIVATIONS]);
 }
