@@ -2,11 +2,11 @@
  * them, and the arithmetic of sizes. Must never accept a key that PyTorch would refuse. */
 #include "model/allocator_conf.h"
 
-#include "base/bytes.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/bytes.h"
 
 #define MIB		     (1ull << 20)
 #define MIB_MAX		     (UINT64_MAX / MIB)

@@ -13,6 +13,11 @@ uint8_t device_slot(uint8_t ordinal)
 	return ordinal < MODEL_DEVICES_MAX ? ordinal : SLOT_UNKNOWN;
 }
 
+uint8_t slot_ordinal(unsigned slot)
+{
+	return slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : (uint8_t)slot;
+}
+
 struct device *device_of(struct model *m, uint8_t ordinal)
 {
 	uint8_t slot = device_slot(ordinal);
@@ -197,7 +202,7 @@ static void describe_counters(const struct model *m, struct device *d)
 
 void device_describe(const struct model *m, struct device *d)
 {
-	unsigned ordinal = d->slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : d->slot;
+	unsigned ordinal = slot_ordinal(d->slot);
 	const struct def_device *definition = defs_device(m->defs, ordinal);
 	struct model_device *shown = &d->shown;
 	*shown = (struct model_device){

@@ -312,6 +312,7 @@ struct device {
 struct device *device_of(struct model *, uint8_t ordinal); /* NULL: the host, or out of memory */
 struct device *find_device(const struct model *, unsigned ordinal); /* NULL: it saw no event */
 uint8_t device_slot(uint8_t ordinal);
+uint8_t slot_ordinal(unsigned slot); /* of device memory: MEMTRACE_DEVICE_UNKNOWN if it is not known which */
 uint64_t device_capacity_bytes(const struct model *, const struct device *); /* 0: unknown */
 void device_has_blocks(struct device *);                 /* from the first block event on */
 struct composition *device_composition(struct device *); /* the one that is shown */

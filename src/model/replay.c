@@ -2,9 +2,9 @@
  * it had fitted"; and the search for the least memory. Must never change the script. */
 #include "model/replay.h"
 
-#include "base/bytes.h"
-
 #include <errno.h>
+
+#include "base/bytes.h"
 
 #define NEED_UNIT_BYTES (2ull << 20)
 #define NEED_PART	4 /* a trial that fails ends early and so is cheap: most trials are low */

@@ -383,7 +383,7 @@ void save_devices(struct model *m, struct archive *a)
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
 		if (!save_has_item(a, m->devices[slot] != NULL))
 			continue;
-		struct device *d = device_of(m, slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : (uint8_t)slot);
+		struct device *d = device_of(m, slot_ordinal(slot));
 		if (d)
 			save_device(m, a, d);
 		else

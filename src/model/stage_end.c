@@ -33,7 +33,7 @@ static bool are_parameters_gone(const struct model *m, const struct device *d)
 	struct model_categories gone = {.bytes = {0}}, left;
 	for (uint32_t i = 0; i < d->let_go.count; i++)
 		categories_add(m, &gone, d->let_go.blocks[i].label, d->let_go.blocks[i].bytes);
-	model_categories_now(m, d->slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : d->slot, &left);
+	model_categories_now(m, slot_ordinal(d->slot), &left);
 	return gone.bytes[MODEL_PARAMETERS] > left.bytes[MODEL_PARAMETERS];
 }
 
@@ -43,7 +43,7 @@ static struct suspect *moment_create(struct model *m, const struct device *d)
 	if (!moment)
 		return NULL;
 	moment->oom = (struct model_oom){
-		.device = d->slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : d->slot,
+		.device = slot_ordinal(d->slot),
 		.sequence = d->let_go.since,
 		.free_bytes = d->free_known ? d->free_bytes : UINT64_MAX,
 		.total_bytes = device_capacity_bytes(m, d),

@@ -239,7 +239,7 @@ static void describe(const struct model *m, const struct step_record *record, st
 	*shown = (struct model_step){
 		.step = record->step,
 		.loop = record->loop,
-		.device = record->slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : record->slot,
+		.device = slot_ordinal(record->slot),
 		.is_open = record->is_open,
 		.begin_ns = record->begin_ns,
 		.end_ns = record->is_open ? m->totals.last_time_ns : record->end_ns,

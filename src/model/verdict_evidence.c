@@ -167,7 +167,7 @@ void evidence_of_end(struct situation *at, const struct device *d)
 		.periods_left = UINT64_MAX,
 	};
 	add_map(evidence, at->map);
-	model_categories_now(at->m, d->slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : d->slot, &evidence->categories);
+	model_categories_now(at->m, slot_ordinal(d->slot), &evidence->categories);
 }
 
 void evidence_before_let_go(struct situation *at, const struct device *d)

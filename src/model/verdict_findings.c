@@ -273,7 +273,7 @@ size_t model_findings(const struct model *m, struct verdict *found, size_t capac
 			continue;
 		attribution_describe_work(m, (uint8_t)slot, &work);
 		finder.device = d;
-		finder.at.map = model_segments_now(m, slot == SLOT_UNKNOWN ? MEMTRACE_DEVICE_UNKNOWN : slot);
+		finder.at.map = model_segments_now(m, slot_ordinal(slot));
 		finder.at.trend = m->is_frozen ? d->frozen_trend : &d->trend;
 		finder.at.work = m->is_frozen ? &d->frozen_work : &work;
 		find_in_device(&finder);
