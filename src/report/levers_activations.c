@@ -11,10 +11,17 @@ static bool has_unused_graph(const struct lever_facts *facts)
 	return facts->unused_graph_bytes || (!is_training_peak && lever_is_worth(facts, facts->dropped_bytes));
 }
 
+/* A row that comes before all others. */
+static void add_mend(struct levers *levers, const char *name, const char *words, uint64_t saves, bool up_to,
+		     const char *reason)
+{
+	lever_add(levers, name, words, saves, up_to, reason);
+	levers->rows[levers->count - 1].mends_fault = true;
+}
+
 static void add_no_grad(struct levers *levers, uint64_t saves, bool up_to, const char *reason)
 {
-	lever_add(levers, "no_grad", "torch.no_grad() around the evaluation", saves, up_to, reason);
-	levers->rows[levers->count - 1].mends_fault = true;
+	add_mend(levers, "no_grad", "torch.no_grad() around the evaluation", saves, up_to, reason);
 }
 
 /* Without a graph an evaluation still holds the inputs and results of one operator at a time: perhaps four tensors. */
@@ -32,30 +39,18 @@ static void find_no_grad(struct levers *levers, const struct lever_facts *facts)
 		add_no_grad(levers, facts->no_grad_bytes, true, "memory ran out in a pass that no backward follows");
 }
 
-static void find_copy(struct levers *levers, const struct lever_facts *facts)
+/* What was told as a fault, beside that: what mending it would save. */
+static void find_mends(struct levers *levers, const struct lever_facts *facts)
 {
-	if (!lever_is_worth(facts, facts->copy_bytes))
-		return;
-	lever_add(levers, "copy", "not keeping twice what was found twice", facts->copy_bytes, true,
-		  "memory ran out with the same data twice in it");
-	levers->rows[levers->count - 1].mends_fault = true;
-}
-
-static void find_kept_graph(struct levers *levers, const struct lever_facts *facts)
-{
-	if (!lever_is_worth(facts, facts->kept_graph_bytes))
-		return;
-	lever_add(levers, "kept_graph", "del what holds the graph of the step before", facts->kept_graph_bytes, false,
-		  "its backward pass has run");
-	levers->rows[levers->count - 1].mends_fault = true;
-}
-
-static void find_leak(struct levers *levers, const struct lever_facts *facts)
-{
-	if (!lever_is_worth(facts, facts->leak_bytes))
-		return;
-	lever_add(levers, "leak", "not keeping what grows", facts->leak_bytes, true, "live memory grows from step to step");
-	levers->rows[levers->count - 1].mends_fault = true;
+	if (lever_is_worth(facts, facts->kept_graph_bytes))
+		add_mend(levers, "kept_graph", "del what holds the graph of the step before", facts->kept_graph_bytes, false,
+			 "its backward pass has run");
+	if (lever_is_worth(facts, facts->leak_bytes))
+		add_mend(levers, "leak", "not keeping what grows", facts->leak_bytes, true,
+			 "live memory grows from step to step");
+	if (lever_is_worth(facts, facts->copy_bytes))
+		add_mend(levers, "copy", "not keeping twice what was found twice", facts->copy_bytes, true,
+			 "memory ran out with the same data twice in it");
 }
 
 /* Smaller passes in training do not lower a peak of an evaluation; and most that would lower that goes without a graph. */
@@ -198,9 +193,7 @@ static void find_attention(struct levers *levers, const struct lever_facts *fact
 void levers_find_activations(struct levers *levers, const struct lever_facts *facts)
 {
 	find_no_grad(levers, facts);
-	find_kept_graph(levers, facts);
-	find_leak(levers, facts);
-	find_copy(levers, facts);
+	find_mends(levers, facts);
 	if (has_unused_graph(facts) && facts->dropped_bytes > facts->category[MODEL_ACTIVATIONS] / 2) {
 		find_no_other(levers);
 		return;
