@@ -52,8 +52,8 @@ void segment_note_fullest(struct device *, const struct event *);
 
 /* ---------- segment_map.c ---------- */
 
-/* As it is now; NULL: no memory, or too many blocks. The map has an arena of its own. */
 struct segment_block segment_block_of(const struct block *);
+/* As it is now; NULL: no memory, or too many blocks. The map has an arena of its own. */
 struct segment_map *segment_map_create(const struct model *, const struct device *);
 /* The blocks without segments: those that are live, and those that were just let go. */
 struct segment_map *segment_map_of_blocks(const struct model *, const struct device *);

@@ -241,7 +241,7 @@ static bool is_of_second_order(struct loop *loop, const struct left *left, bool 
 	       left->fitting * 4ull >= loop->gradients_most * 3ull;
 }
 
-static void settle_left(struct model *m, struct loop *loop, struct block *block, bool is_second_order)
+static void settle_remaining(struct model *m, struct loop *loop, struct block *block, bool is_second_order)
 {
 	block->facts.is_gradient = is_second_order || loop->took;
 	if (is_second_order && !is_as_parameter(m, block)) {
@@ -267,7 +267,7 @@ static void settle_passing(struct model *m, struct loop *loop, bool is_whole)
 			list_push(&other->passing, block);
 			continue;
 		}
-		settle_left(m, loop, block, is_second_order);
+		settle_remaining(m, loop, block, is_second_order);
 		bytes += block->asked_bytes;
 		count++;
 	}

@@ -2,6 +2,7 @@
  * limit; other processes; what this process took past PyTorch; memory in pieces; what grows; what is there twice;
  * too much. Owns that order and what speaks against the answer. Looks at a moment that the model has kept; takes
  * memory from an arena of its own. */
+#include "base/bytes.h"
 #include "model/allocator_conf.h"
 #include "model/verdict_private.h"
 
@@ -134,9 +135,9 @@ static bool is_fragmented(const struct situation *at)
 /* What this process can have of the card. */
 uint64_t verdict_usable_bytes(const struct verdict_evidence *evidence)
 {
-	uint64_t taken = evidence->outside_bytes + (evidence->untracked_bytes == UINT64_MAX ? 0 : evidence->untracked_bytes) +
-			 (evidence->others_bytes == UINT64_MAX ? 0 : evidence->others_bytes);
-	return evidence->total_bytes > taken ? evidence->total_bytes - taken : 0;
+	uint64_t taken = evidence->outside_bytes + known_or_none(evidence->untracked_bytes) +
+			 known_or_none(evidence->others_bytes);
+	return bytes_less(evidence->total_bytes, taken);
 }
 
 static void judge_packed(struct situation *at)

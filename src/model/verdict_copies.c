@@ -201,7 +201,7 @@ static bool would_fit(const struct situation *at, const struct copies *copies)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
 	uint64_t coming = copy_is_read(at, copies->stack) ? 0 : step_bytes_to_come(at);
-	uint64_t room = evidence->idle_bytes + (evidence->free_bytes == UINT64_MAX ? 0 : evidence->free_bytes);
+	uint64_t room = evidence->idle_bytes + known_or_none(evidence->free_bytes);
 	return !at->oom || (copies->bytes >= evidence->short_bytes && copies->bytes + room >= coming);
 }
 

@@ -38,23 +38,22 @@ static struct blamed at_peak(const struct situation *at, const struct device *d,
 	return blamed;
 }
 
-/* Of forward passes that no backward followed. */
-static uint64_t unused_after(const struct situation *at, const struct step_record *record)
-{
-	const struct step_moment *after = &record->after[MODEL_AFTER_OPTIMIZER];
-	uint64_t bytes = 0;
-	for (uint8_t label = 0; after->is_known && label < LABEL_COUNT; label++)
-		bytes += model_label_detail(at->m, label) == MODEL_DETAIL_DROPPED_GRAPH ? after->bytes[label] : 0;
-	return bytes;
-}
+struct remains { /* of passes, when a step has ended */
+	uint64_t activations_bytes;
+	uint64_t unused_bytes; /* of forward passes that no backward followed */
+};
 
-static uint64_t activations_after(const struct situation *at, const struct step_record *record)
+static struct remains remains_after(const struct situation *at, const struct step_record *record)
 {
 	const struct step_moment *after = &record->after[MODEL_AFTER_OPTIMIZER];
-	uint64_t bytes = 0;
-	for (uint8_t label = 0; after->is_known && label < LABEL_COUNT; label++)
-		bytes += model_label_category(at->m, label) == MODEL_ACTIVATIONS ? after->bytes[label] : 0;
-	return bytes;
+	struct remains remains = {0};
+	for (uint8_t label = 0; after->is_known && label < LABEL_COUNT; label++) {
+		if (model_label_category(at->m, label) == MODEL_ACTIVATIONS)
+			remains.activations_bytes += after->bytes[label];
+		if (model_label_detail(at->m, label) == MODEL_DETAIL_DROPPED_GRAPH)
+			remains.unused_bytes += after->bytes[label];
+	}
+	return remains;
 }
 
 struct training {
@@ -68,15 +67,15 @@ struct training {
 /* Of two steps that take turns, the one that leaves less than it found makes nothing that is kept. */
 static void take_step(const struct situation *at, struct training *training, const struct step_record *record)
 {
-	uint64_t after_bytes = activations_after(at, record);
+	struct remains remains = remains_after(at, record);
+	uint64_t after_bytes = remains.activations_bytes;
 	uint64_t most = bytes_larger(record->phase_peak_bytes[MODEL_PHASE_BACKWARD],
 			       record->phase_peak_bytes[MODEL_PHASE_OPTIMIZER]);
 	bool only_takes = training->before_bytes / 8 * 7 > after_bytes;
-	training->used_bytes = bytes_larger(training->used_bytes, bytes_less(most, unused_after(at, record)));
+	training->used_bytes = bytes_larger(training->used_bytes, bytes_less(most, remains.unused_bytes));
 	training->needed_bytes = bytes_larger(training->needed_bytes, only_takes ? bytes_less(most, after_bytes) : most);
 	training->before_bytes = after_bytes;
-	if (after_bytes < training->kept_bytes)
-		training->kept_bytes = after_bytes;
+	training->kept_bytes = bytes_smaller(training->kept_bytes, after_bytes);
 	training->steps++;
 }
 
@@ -145,7 +144,7 @@ bool judge_kept_graph(struct situation *at, const struct device *d)
 	if (blamed.count < GRAPH_COUNT || blamed.bytes < training.kept_bytes)
 		return false;
 	blamed.bytes = training.kept_bytes;
-	if (!blame(at, d, &blamed, saves < blamed.bytes ? saves : blamed.bytes))
+	if (!blame(at, d, &blamed, bytes_smaller(saves, blamed.bytes)))
 		return false;
 	at->verdict->cause = VERDICT_KEPT_GRAPH;
 	verdict_add_action(at->verdict, ADVICE_DROP_GRAPH, true, peak_bytes - at->verdict->evidence.left_bytes);

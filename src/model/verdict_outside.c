@@ -55,8 +55,7 @@ static bool is_hoarded(const struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
 	return !at->oom->by_pytorch && evidence->releasable_bytes >= evidence->outside_bytes &&
-	       evidence->releasable_bytes + (evidence->free_bytes == UINT64_MAX ? 0 : evidence->free_bytes) >=
-		       evidence->asked_bytes;
+	       evidence->releasable_bytes + known_or_none(evidence->free_bytes) >= evidence->asked_bytes;
 }
 
 bool judge_hoarded(struct situation *at)

@@ -81,8 +81,8 @@ bool is_a_threads_own(const struct situation *at, const struct trend_growth *gro
 {
 	uint64_t place = verdict_place(at, stack);
 	size_t bytes = ((size_t)UINT16_MAX + 1) * sizeof(struct lifetime);
-	struct lifetime *lifetimes = arena_alloc(at->arena, bytes);
-	if (!lifetimes || is_handed_over(at, stack))
+	struct lifetime *lifetimes = is_handed_over(at, stack) ? NULL : arena_alloc(at->arena, bytes);
+	if (!lifetimes)
 		return false;
 	for (size_t i = 0; i < at->map->block_count; i++) {
 		const struct segment_block *block = &at->map->blocks[i];

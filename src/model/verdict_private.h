@@ -20,6 +20,12 @@ struct situation { /* the moment that is judged */
 	struct verdict *verdict; /* its evidence is complete before a cause is looked for */
 };
 
+/* Of evidence, where UINT64_MAX is unknown. */
+static inline uint64_t known_or_none(uint64_t bytes)
+{
+	return bytes == UINT64_MAX ? 0 : bytes;
+}
+
 /* verdict.c */
 uint64_t verdict_usable_bytes(const struct verdict_evidence *);
 void verdict_doubt(const struct model *, struct verdict *); /* at last: what is missing from the trace */
