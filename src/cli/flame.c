@@ -2,7 +2,6 @@
  * choice of the moment and of the device, and where the lines go. Draws nothing. */
 #include "report/flame.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,16 +152,6 @@ static int add_all(struct text *out, struct loaded *loaded, const struct choice 
 	return add_composition(out, loaded, (struct composition){COMPOSITION_PEAK, ordinal});
 }
 
-/* ---------- the output ---------- */
-
-static int write_file(const char *path, const struct text *out)
-{
-	int error = new_file_write(path, out);
-	if (error)
-		tell("cannot write %s: %s", path, new_file_why(error));
-	return error ? STATUS_UNREADABLE : STATUS_YES;
-}
-
 static int flame(const char *path, const void *context)
 {
 	const struct choice *choice = context;
@@ -177,7 +166,7 @@ static int flame(const char *path, const void *context)
 	text_init(&out);
 	status = add_all(&out, &loaded, choice);
 	if (!status && choice->output)
-		status = write_file(choice->output, &out);
+		status = new_file_status(choice->output, new_file_write(choice->output, &out));
 	else if (!status)
 		output_write(&out);
 	text_release(&out);

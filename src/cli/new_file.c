@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/output.h"
+#include "cli/verb.h"
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
 #define SIGNAL_COUNT (sizeof signals / sizeof *signals)
@@ -149,6 +150,13 @@ static int open_in_place(struct new_file *file, const char *name)
 const char *new_file_why(int error)
 {
 	return error == -EEXIST ? "a trace has that name, and nothing is written over one" : strerror(-error);
+}
+
+int new_file_status(const char *name, int error)
+{
+	if (error)
+		tell("cannot write %s: %s", name, new_file_why(error));
+	return error ? STATUS_UNREADABLE : STATUS_YES;
 }
 
 int new_file_open(struct new_file *file, const char *name)

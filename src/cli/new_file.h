@@ -27,9 +27,11 @@ int new_file_open(struct new_file *, const char *name);
 /* Closes it. `error`: what came of the writing, 0 or -errno, and then there is no new file. 0, or -errno. */
 int new_file_close(struct new_file *, int fd, int error);
 
-const char *new_file_why(int error); /* of the two above and the one below */
-
-/* All three at once: the text is what an option's FILE is to hold. 0, or -errno: -ENOMEM if the text had failed. */
+/* All at once: the text is what an option's FILE is to hold. 0, or -errno: -ENOMEM if the text had failed. */
 int new_file_write(const char *name, const struct text *);
+
+const char *new_file_why(int error); /* of the three above */
+/* The exit status: STATUS_YES for 0; for an error of theirs STATUS_UNREADABLE, and it is told. */
+int new_file_status(const char *name, int error);
 
 #endif

@@ -2,9 +2,7 @@
  * what was live (some were lost, or given up) are left out, with all before them. */
 #include "cli/snapshot.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/labels.h"
 #include "cli/new_file.h"
@@ -157,9 +155,7 @@ static int write_file(const struct snapshot *snapshot, const char *file)
 	struct new_file output;
 	int fd = new_file_open(&output, file);
 	int error = fd < 0 ? fd : new_file_close(&output, fd, snapshot_write(snapshot, take, &fd));
-	if (error)
-		tell("cannot write %s: %s", file, new_file_why(error));
-	return error ? STATUS_UNREADABLE : STATUS_YES;
+	return new_file_status(file, error);
 }
 
 int snapshot_save(const struct loaded *loaded, size_t index, const char *file)
