@@ -63,7 +63,7 @@ void load_refresh_facts(struct loaded *loaded)
 	if (loaded->has_lost_state)
 		loaded->facts.torn_reason = loaded->is_foreign ? "the state before the first event has another form"
 							       : "the state before the first event cannot be read";
-	loaded->facts.is_foreign = loaded->is_foreign;
+	loaded->facts.is_foreign = loaded->has_lost_state && loaded->is_foreign;
 	if (facts->torn && !*facts->torn_reason)
 		loaded->facts.torn_reason = "a part does not check out";
 }

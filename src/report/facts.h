@@ -49,17 +49,16 @@ struct summary_facts {
 	  "libraries loaded with RTLD_DEEPBIND, whose calls may bypass memtrace") \
 	X(dlmopen, blind_dlmopen, "libraries loaded by dlmopen, whose calls bypass memtrace")
 
-/* Are all events of the program in the figures? */
-static inline bool facts_complete(const struct summary_facts *facts)
-{
-	return !facts->lost && !facts->in_flight && !facts->write_errno &&
-	       !(facts->torn_reason && *facts->torn_reason);
-}
-
-/* Are some missing that may have been any? What was being stored when the process died was its last. */
+/* Are some events missing that may have been any? What was being stored when the process died was its last. */
 static inline bool facts_lacks_some(const struct summary_facts *facts)
 {
 	return facts->lost || facts->write_errno || (facts->torn_reason && *facts->torn_reason);
+}
+
+/* Are all events of the program in the figures? */
+static inline bool facts_complete(const struct summary_facts *facts)
+{
+	return !facts_lacks_some(facts) && !facts->in_flight;
 }
 
 /* Was it there to say its summary itself? Then its own code had ended. */
