@@ -159,6 +159,11 @@ FOR_EACH_ROW bool is_interpreters_own(const struct python_layout *layout, uintpt
 			 load_byte(frame, layout->frame_owner) >= OWNER_INTERPRETER);
 }
 
+FOR_EACH_ROW uintptr_t code_of(const struct python_layout *layout, uintptr_t frame)
+{
+	return load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
+}
+
 FOR_EACH_ROW unsigned walk_frames(const struct python_layout *layout, uintptr_t frame,
 				  struct python_frame *frames, unsigned capacity,
 				  struct python_end *end)
@@ -167,7 +172,7 @@ FOR_EACH_ROW unsigned walk_frames(const struct python_layout *layout, uintptr_t 
 	uint64_t key = 0;
 	struct known_files known = {.files = {{.file = 0}}};
 	for (; frame; frame = load_pointer(frame, layout->frame_previous)) {
-		uintptr_t code = load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
+		uintptr_t code = code_of(layout, frame);
 		if (__builtin_expect(is_interpreters_own(layout, frame, code), 0)) {
 			if (!end->loop_mark) /* the loop's own entry is a local variable of it */
 				end->loop_mark = frame;
@@ -281,7 +286,7 @@ unsigned python_walk(struct python_frame *frames, unsigned capacity, struct pyth
 static uintptr_t frame_at(const struct python_layout *layout, uintptr_t frame, unsigned depth)
 {
 	for (; frame; frame = load_pointer(frame, layout->frame_previous)) {
-		uintptr_t code = load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
+		uintptr_t code = code_of(layout, frame);
 		if (!is_interpreters_own(layout, frame, code) && !depth--)
 			return frame;
 	}
@@ -296,7 +301,7 @@ uintptr_t python_first_argument(unsigned depth)
 	uintptr_t frame = state ? frame_at(layout, innermost_frame(layout, state), depth) : 0;
 	if (!frame)
 		return 0;
-	uintptr_t code = load_pointer(frame, layout->frame_code) & ~layout->code_tag_mask;
+	uintptr_t code = code_of(layout, frame);
 	uintptr_t arguments = load_pointer(frame, layout->frame_locals) & ~layout->code_tag_mask;
 	if (!(load_int(code, layout->code_flags) & CODE_HAS_VARARGS) ||
 	    !python_has_type(arguments, python.tuple_type) ||

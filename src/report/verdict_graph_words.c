@@ -1,5 +1,4 @@
 /* What is said of a graph that nobody needs at the peak. Owns these sentences: see verdict_words.c. */
-#include "base/units.h"
 #include "report/verdict_words.h"
 #include "report/where.h"
 
@@ -14,16 +13,14 @@ static void add_call(struct text *out, const struct verdict_words *words, uint32
 
 static void add_without(struct text *out, const struct verdict_evidence *evidence)
 {
-	text_add(out, " Without it the peak may be as low as ");
-	text_add_size(out, evidence->left_bytes);
+	words_add_number(out, " Without it the peak may be as low as ", evidence->left_bytes);
 	text_add_char(out, '.');
 }
 
 void verdict_say_unused_graph(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	text_add(out, "At the peak ");
-	text_add_size(out, evidence->bytes);
+	words_add_number(out, "At the peak ", evidence->bytes);
 	text_add(out, " are kept of forward passes that no backward pass follows, at ");
 	add_call(out, words, evidence->stack);
 	text_add(out, ": torch.no_grad() spares them, and so does keeping .item() or .detach() alone if they are held.");
@@ -33,8 +30,7 @@ void verdict_say_unused_graph(struct text *out, const struct verdict *verdict, c
 void verdict_say_kept_graph(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	text_add(out, "At the peak a variable still holds ");
-	text_add_size(out, evidence->bytes);
+	words_add_number(out, "At the peak a variable still holds ", evidence->bytes);
 	text_add(out, " of the step before, its outputs or (retain_graph=True) its graph: del it after the step. Most is from ");
 	add_call(out, words, evidence->stack);
 	text_add_char(out, '.');

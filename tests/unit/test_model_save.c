@@ -38,16 +38,21 @@ static void play(struct scene *s)
 	give_back(s, MEMTRACE_SPACE_DEVICE, 0x9000000, NCCL); /* may still fail */
 }
 
+static void save_played(struct scene *s, struct state *state)
+{
+	scene_open(s);
+	play(s);
+	assert_int_equal(state_save(state, s->m), 0);
+}
+
 static void what_was_open_at_the_cut_is_settled_after_it(void **unused)
 {
 	struct scene s;
 	struct state state;
 	int error;
 	(void)unused;
-	scene_open(&s);
-	play(&s);
+	save_played(&s, &state);
 	uint64_t free_sequence = s.sequence;
-	assert_int_equal(state_save(&state, s.m), 0);
 	model_release(s.m);
 	s.m = state_load(&state, s.defs, 512, &error);
 	assert_int_equal(error, 0);
@@ -125,9 +130,7 @@ static void a_damaged_state_does_no_harm(void **unused)
 	unsigned loaded = 0;
 	int error;
 	(void)unused;
-	scene_open(&s);
-	play(&s);
-	assert_int_equal(state_save(&state, s.m), 0);
+	save_played(&s, &state);
 	size_t bytes = state.used_bytes;
 	uint8_t *sound = malloc(bytes);
 	memcpy(sound, state.bytes, bytes);
@@ -156,9 +159,7 @@ static void a_state_of_another_version_is_told_from_a_damaged_one(void **unused)
 	struct state state;
 	int error;
 	(void)unused;
-	scene_open(&s);
-	play(&s);
-	assert_int_equal(state_save(&state, s.m), 0);
+	save_played(&s, &state);
 	for (int by = -1; by <= 1; by += 2) {
 		state.bytes[0] = (uint8_t)(state.bytes[0] + by);
 		assert_null(state_load(&state, s.defs, 512, &error));
