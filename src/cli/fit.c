@@ -3,7 +3,7 @@
  * GPU; no formula stands for it. */
 #include "cli/fit.h"
 
-
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/units.h"
@@ -72,6 +72,14 @@ static bool read_all(struct fit *fit, const struct arguments *arguments)
 	       fit_read_cards(fit, arguments->options[OPTION_CARD], memory_bytes, device_count);
 }
 
+static bool is_anything_known(const struct fit *fit)
+{
+	for (size_t i = 0; i < fit->card_count; i++)
+		if (fit_search_is_begun(&fit->cards[i]->searches[0]))
+			return true;
+	return false;
+}
+
 /* Is there an answer for every card? */
 static bool is_answered(const struct fit *fit)
 {
@@ -91,7 +99,7 @@ static int search(struct fit *fit, const struct arguments *arguments)
 	if (run_preload() || !simulate_preload(fit->has_values, fit->cards[0]->simulation.device_count > 1))
 		return STATUS_CANNOT_RUN;
 	int status = fit_run_all(fit);
-	if (status)
+	if (status && !is_anything_known(fit))
 		return status;
 	text_init(&out);
 	if (arguments->options[OPTION_JSON])
@@ -100,7 +108,7 @@ static int search(struct fit *fit, const struct arguments *arguments)
 		fit_print(&out, fit);
 	output_write(&out);
 	text_release(&out);
-	return is_answered(fit) ? STATUS_YES : STATUS_NO;
+	return status ? status : is_answered(fit) ? STATUS_YES : STATUS_NO;
 }
 
 static int run(const struct arguments *arguments)
@@ -111,6 +119,10 @@ static int run(const struct arguments *arguments)
 	for (size_t i = 0; i < fit.card_count; i++)
 		free(fit.cards[i]);
 	readbacks_release(&fit.readbacks);
+	if (fit.interrupted) { /* as if it had not been caught: a script around it ends too */
+		signal(fit.interrupted, SIG_DFL);
+		raise(fit.interrupted);
+	}
 	return status;
 }
 
@@ -125,7 +137,7 @@ const struct verb verb_fit = {
 		"the other: those\n"
 		"still to come at their lowest, those before at their answer. Exit status: 1 a card has no "
 		"answer, 3 the\n"
-		"program fails for another reason.",
+		"program fails for another reason. Ctrl-C: what was found until then is told.",
 	.options = options,
 	.has_repeated = true,
 	.repeated_row = OPTION_VARY,

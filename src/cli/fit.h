@@ -34,6 +34,7 @@ struct fit {
 	bool has_values, is_late;   /* as in struct simulation */
 	struct readbacks readbacks; /* of one run, the first that used a GPU or the one that gave no answer */
 	unsigned run_count;
+	int interrupted; /* the signal that ended the search; 0 none */
 	double seconds;
 };
 
@@ -52,7 +53,8 @@ bool fit_check_words(const struct fit *);
 char **fit_put_values(const struct fit *, const struct fit_card *, uint64_t index);
 void fit_free_words(char **words);
 
-/* fit_runs.c: makes all runs. STATUS_YES, or STATUS_UNREADABLE: it was said why. */
+/* fit_runs.c: makes all runs. STATUS_YES; STATUS_UNREADABLE: it was said why; STATUS_SIGNAL and more: a signal
+ * ended it. What was found until then is there. */
 int fit_run_all(struct fit *);
 
 /* fit_print.c */

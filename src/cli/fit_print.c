@@ -92,7 +92,9 @@ static void add_end(struct text *out, const struct fit_card *card, const struct 
 			    variable->name, variable->name);
 		break;
 	default:
-		text_printf(out, "  %s: not searched (%llu to %llu)\n", variable->name, low, high);
+		add_answer(out, card, search, variable);
+		text_printf(out, "  This is what was tried before the search was ended: of %llu to %llu more may fit.\n",
+			    low, high);
 	}
 	if (search->end == FIT_IGNORED || search->same_from == FIT_NONE)
 		return;
@@ -231,12 +233,23 @@ static void add_json_readbacks(struct json *json, const struct readbacks *readba
 	json_close(json, ']');
 }
 
+/* Not ended by a signal, nor by a run that failed for another reason than memory. */
+static bool is_complete(const struct fit *fit)
+{
+	for (size_t i = 0; i < fit->card_count; i++)
+		for (size_t v = 0; v < fit->variable_count; v++)
+			if (fit->cards[i]->searches[v].count && !fit->cards[i]->searches[v].end)
+				return false;
+	return true;
+}
+
 void fit_print_json(struct text *out, const struct fit *fit)
 {
 	struct json json = {.out = out};
 	json_open(&json, NULL, '{');
 	json_string(&json, "memtrace", VERSION_TEXT);
 	json_unsigned(&json, "runs", fit->run_count);
+	json_bool(&json, "complete", is_complete(fit));
 	json_key(&json, "seconds");
 	text_add_decimal(out, fit->seconds, 3);
 	json_open(&json, "cards", '[');

@@ -1,15 +1,13 @@
-/* A run for `memtrace fit`. Owns its process group and its folder. Must never take a failure for want
+/* A run for `memtrace fit`. Owns its folder, and what is judged of it. Must never take a failure for want
  * of memory that is none. */
 #include "cli/fit_run.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/fit_keeper.h"
 #include "cli/host_memory.h"
 #include "cli/load.h"
 #include "cli/output.h"
@@ -51,27 +50,23 @@ static void redirect(const char *folder)
 	dup2(log, STDERR_FILENO);
 }
 
-/* Nobody is left to end a run when `memtrace fit` itself is killed. */
-static void end_with(pid_t fit)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != fit)
-		_exit(STATUS_NOT_EXECUTABLE);
-}
+struct start {
+	const struct fit_order *order;
+	const struct fit_running *run;
+};
 
-/* Runs between fork and exec: no return. Steps are told from stacks, and the
- * lines that read values back. */
-static void become(const struct fit_order *order, const char *folder, const struct machine *machine, pid_t fit)
+/* Runs between fork and exec: no return. Steps are told from stacks, and the lines that read values back. */
+static void become(const void *argument)
 {
-	end_with(fit);
-	setpgid(0, 0);
+	const struct start *start = argument;
+	const struct fit_order *order = start->order;
 	output_restore_signals();
-	redirect(folder);
-	set_path("MEMTRACE_OUTPUT", folder, "run-%p");
+	redirect(start->run->folder);
+	set_path("MEMTRACE_OUTPUT", start->run->folder, "run-%p");
 	setenv("MEMTRACE_SUMMARY", "file", 1);
 	setenv("MEMTRACE", "on", 1);
 	setenv("MEMTRACE_STACKS", "python,native", 1);
-	if (simulate_set_card(&order->simulation, machine))
+	if (simulate_set_card(&order->simulation, &start->run->machine))
 		execvp(order->words[0], order->words);
 	fprintf(stderr, "%s: %s\n", order->words[0], strerror(errno));
 	_exit(STATUS_NOT_FOUND);
@@ -98,10 +93,7 @@ int fit_run_start(struct fit_running *run, const struct fit_order *order, const 
 	if (mkdir(run->folder, 0700))
 		return -errno;
 	open_machine(&run->machine, parent, number);
-	pid_t fit = getpid();
-	run->pid = fork();
-	if (!run->pid)
-		become(order, run->folder, &run->machine, fit);
+	run->pid = fit_keeper_start(become, &(struct start){order, run});
 	int error = run->pid < 0 ? errno : 0;
 	if (error) {
 		machine_close(&run->machine);
@@ -325,7 +317,7 @@ static void look_inside(struct fit_running *run)
 	read_account(&account, run);
 	if (account.ooms || (run->steps && account.steps >= run->steps)) {
 		run->is_stopped = true;
-		kill(-run->pid, SIGKILL);
+		fit_keeper_end(run->pid);
 	}
 	uint64_t end_ns = now_ns(), pause_ns = 5 * (end_ns - begin_ns);
 	run->next_look_ns = end_ns + (pause_ns > LOOK_EVERY_NS ? pause_ns : LOOK_EVERY_NS);
@@ -341,7 +333,6 @@ enum fit_progress fit_run_look(struct fit_running *run, struct fit_outcome *outc
 			look_inside(run);
 		return FIT_RUNNING;
 	}
-	kill(-run->pid, SIGKILL); /* what it left behind */
 	run->pid = 0;
 	run->resident_bytes = (uint64_t)usage.ru_maxrss << 10;
 	return judge(run, status, outcome, why);
@@ -351,7 +342,7 @@ void fit_run_kill(struct fit_running *run)
 {
 	if (!run->pid)
 		return;
-	kill(-run->pid, SIGKILL);
+	fit_keeper_end(run->pid);
 	waitpid(run->pid, NULL, 0);
 	machine_close(&run->machine);
 	run->pid = 0;

@@ -19,7 +19,7 @@ struct fit_order {
 };
 
 struct fit_running {
-	pid_t pid; /* and process group; 0: none */
+	pid_t pid; /* of its keeper; 0: none */
 	char folder[PATH_MAX]; /* of its traces, its output and its figures */
 	uint64_t start_ns, next_look_ns, steps;
 	uint64_t context_bytes, host_kills_before;

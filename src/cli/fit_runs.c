@@ -228,8 +228,10 @@ static void watch_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = interrupt};
+	struct sigaction before;
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-		sigaction(signals[i], &action, NULL);
+		if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN) /* nohup */
+			sigaction(signals[i], &action, NULL);
 }
 
 static void clean_up(struct runs *runs)
@@ -240,6 +242,13 @@ static void clean_up(struct runs *runs)
 			fit_run_remove(&runs->jobs[i].running);
 		}
 	rmdir(runs->folder);
+}
+
+static void stop_searches(struct fit *fit)
+{
+	for (size_t i = 0; i < fit->card_count; i++)
+		for (size_t v = 0; v < fit->variable_count; v++)
+			fit_search_stop(&fit->cards[i]->searches[v]);
 }
 
 static double now_seconds(void)
@@ -271,6 +280,8 @@ int fit_run_all(struct fit *fit)
 		while (!runs.is_broken && !interrupted && !look_at_all(&runs))
 			nanosleep(&pause, NULL);
 	clean_up(&runs);
+	stop_searches(fit);
 	fit->seconds = now_seconds() - begin;
-	return runs.is_broken || interrupted ? STATUS_UNREADABLE : STATUS_YES;
+	fit->interrupted = interrupted;
+	return interrupted ? STATUS_SIGNAL + interrupted : runs.is_broken ? STATUS_UNREADABLE : STATUS_YES;
 }

@@ -277,16 +277,34 @@ static uint64_t largest_run(const struct fit_search *search, enum fit_verdict wo
 	return largest;
 }
 
+bool fit_search_is_begun(const struct fit_search *search)
+{
+	for (size_t i = 0; i < search->try_count; i++)
+		if (search->tries[i].endless.verdict || search->tries[i].real.verdict)
+			return true;
+	return false;
+}
+
+static void take_best(struct fit_search *search)
+{
+	search->clean = largest_run(search, FIT_CLEAN);
+	search->fits = largest_run(search, FIT_RETRIED);
+}
+
+void fit_search_stop(struct fit_search *search)
+{
+	if (!search->end)
+		take_best(search);
+}
+
 /* True: there is more to run. */
 static bool go_on(struct wishes *wishes)
 {
 	struct fit_search *search = wishes->search;
 	bool goes_on = double_up(wishes) || close_in(wishes, true, &search->clean) ||
 		       close_in(wishes, false, &search->fits);
-	if (search->end == FIT_GAVE_UP) {
-		search->clean = largest_run(search, FIT_CLEAN);
-		search->fits = largest_run(search, FIT_RETRIED);
-	}
+	if (search->end == FIT_GAVE_UP)
+		take_best(search);
 	return goes_on;
 }
 

@@ -42,7 +42,7 @@ struct fit_wish {
 };
 
 enum fit_end {
-	FIT_GOES_ON = 0,
+	FIT_GOES_ON = 0, /* or was stopped: what was found is the best of those that were tried */
 	FIT_FOUND,
 	FIT_NEVER_FAILS, /* the whole range fits */
 	FIT_ALWAYS_FAILS,
@@ -64,6 +64,8 @@ void fit_search_start(struct fit_search *, uint64_t count, uint64_t capacity_byt
 /* Up to `max` runs that would help now; they are pending until noted. 0 with search->end set: it is
  * over; 0 otherwise: wait for one that is pending. */
 size_t fit_search_next(struct fit_search *, struct fit_wish *, size_t max);
+bool fit_search_is_begun(const struct fit_search *); /* a run has ended */
+void fit_search_stop(struct fit_search *); /* before it is over: see enum fit_end */
 void fit_search_note(struct fit_search *, struct fit_wish, const struct fit_outcome *);
 
 const struct fit_try *fit_search_try(const struct fit_search *, uint64_t index); /* NULL: none */

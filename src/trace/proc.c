@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 #define FIELD_NAME 2
+#define FIELD_PARENT 4
 #define FIELD_START 22
 
 size_t proc_read(const char *path, char *buffer, size_t bytes)
@@ -25,15 +26,25 @@ size_t proc_read(const char *path, char *buffer, size_t bytes)
 }
 
 /* The name in field 2 may hold anything, so fields are counted from its last bracket. */
-uint64_t proc_stat_start(const char *stat)
+static uint64_t stat_number(const char *stat, int wanted)
 {
-	uint64_t ticks = 0;
+	uint64_t number = 0;
 	const char *at = strrchr(stat, ')');
-	for (int field = FIELD_NAME; at && field < FIELD_START; field++)
+	for (int field = FIELD_NAME; at && field < wanted; field++)
 		at = strchr(at + 1, ' ');
 	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
-		ticks = ticks * 10 + (uint64_t)(*at - '0');
-	return ticks;
+		number = number * 10 + (uint64_t)(*at - '0');
+	return number;
+}
+
+uint64_t proc_stat_start(const char *stat)
+{
+	return stat_number(stat, FIELD_START);
+}
+
+uint64_t proc_stat_parent(const char *stat)
+{
+	return stat_number(stat, FIELD_PARENT);
 }
 
 uint64_t proc_start_ticks(uint32_t pid)

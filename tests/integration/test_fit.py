@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import select
 import signal
@@ -182,13 +183,13 @@ def test_a_run_that_aborts_after_its_end_counts_and_one_that_raised_before_does_
     assert re.search("signal 6 ended it\n.*ValueError: not well", result.stderr, re.S)
 
 
-def fit_that_waits(tmp_path):
-    """A `memtrace fit` whose program never ends, and that program's process."""
-    program = f"echo $$ >{tmp_path}/pid; exec sleep 1000 # {{B}}"
-    tool = subprocess.Popen(
-        [TOOL, "fit", "--card", "t4", "--vary", "B=1:4", "--", "/bin/sh", "-c", program],
-        env=clean(TMPDIR=str(tmp_path)), stderr=subprocess.PIPE)
+def fit_that_waits(tmp_path, program="echo $$ >PID; exec sleep 1000", *options, start=()):
+    """A `memtrace fit` whose program never ends, and the process that wrote its number to PID."""
     pid = tmp_path / "pid"
+    program = program.replace("PID", str(pid)) + " # {B}"
+    tool = subprocess.Popen(
+        [*start, TOOL, "fit", "--card", "t4", "--vary", "B=1:4", *options, "--", "/bin/sh", "-c", program],
+        env=clean(TMPDIR=str(tmp_path)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (pid.exists() and pid.read_text().strip()):
         time.sleep(0.01)
     return tool, os.pidfd_open(int(pid.read_text()))
@@ -198,19 +199,63 @@ def has_ended(process):
     return bool(select.select([process], [], [], 60)[0])
 
 
-def test_an_interrupt_leaves_no_run_behind(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_leaves_no_run_behind(tmp_path, number):
     tool, program = fit_that_waits(tmp_path)
-    tool.send_signal(signal.SIGINT)
-    assert tool.wait(timeout=60) != 0
+    tool.send_signal(number)
+    assert (tool.communicate(timeout=60)[0], tool.returncode) == ("", -number)  # nothing was known yet
     assert has_ended(program)
     assert not list(tmp_path.glob("memtrace-fit.*"))
 
 
-def test_a_run_ends_with_the_fit_that_was_killed(tmp_path):
-    tool, program = fit_that_waits(tmp_path)
-    tool.kill()
-    tool.wait(timeout=60)
-    assert has_ended(program)
+@pytest.mark.parametrize("end", ["kill", "interrupt", "its own"])
+def test_all_processes_of_a_run_end_with_it(tmp_path, end):
+    """A daemon left its parent and its session; torchrun's workers have sessions of their own, too."""
+    daemon = tmp_path / "daemon.sh"
+    daemon.write_text(f"echo $$ >{daemon}.pid; mv {daemon}.pid {tmp_path}/pid; exec sleep 1000")
+    program = f"(setsid sh {daemon} &); until [ -e PID ]; do sleep 0.01; done; "
+    tool, process = fit_that_waits(tmp_path, program + ("exit 3" if end == "its own" else "exec sleep 1000"))
+    if end != "its own":
+        tool.send_signal(signal.SIGKILL if end == "kill" else signal.SIGINT)
+    tool.communicate(timeout=60)
+    assert has_ended(process)
+
+
+def test_what_was_found_until_an_interrupt_is_told(tmp_path):
+    program = f"[ {{B}} -gt 2 ] && echo $$ >PID && exec sleep 1000; {TRAINING} linear {{B}}"
+    for options in ((), ("--json",)):
+        tool, process = fit_that_waits(tmp_path, program, "--memory", MEMORY, "--jobs", "1", *options)
+        tool.send_signal(signal.SIGINT)
+        told, words = tool.communicate(timeout=60)
+        assert tool.returncode == -signal.SIGINT and has_ended(process), words
+        (tmp_path / "pid").unlink()
+        if not options:
+            assert "before the search was ended: of 1 to 4 more may fit" in told
+            continue
+        said = json.loads(told)
+        search = said["cards"][0]["searches"][0]
+        assert (said["complete"], search["end"]) == (False, "not_reached")
+        assert [t["value"] for t in search["tries"] if t["on_card"] or t["without_end"]] == [1, 2]
+
+
+IGNORING = ("sh", "-c", """trap '' HUP INT CHLD; exec "$0" "$@" """)
+
+
+def caught_signals(pid):
+    (mask,) = re.findall(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+    return {number for number in range(1, 65) if int(mask, 16) >> (number - 1) & 1}
+
+
+def test_a_signal_that_is_ignored_ends_no_search(tmp_path):
+    """nohup, or a script's background job. Children that end tell their parent in spite of it."""
+    tool, program = fit_that_waits(tmp_path, start=IGNORING)
+    assert caught_signals(tool.pid) == {signal.SIGTERM}
+    tool.send_signal(signal.SIGTERM)
+    tool.communicate(timeout=60)
+    assert tool.returncode == -signal.SIGTERM and has_ended(program)
+    words = ("fit", "--card", "t4", "--vary", "B=1:2", "--", TRAINING, "linear", "{B}")
+    result = run([*IGNORING, TOOL, *words], clean(TMPDIR=str(tmp_path)), cwd=tmp_path, timeout=60)
+    assert (result.returncode, "end of the range: more may fit" in result.stdout) == (0, True)
 
 
 # ---- PyTorch ------------------------------------------------------------------------------------
