@@ -100,6 +100,7 @@ void trial_note_failure(struct model *, const struct event *);
 void trial_note_meminfo(struct model *, const struct event *);
 bool trial_was_retry(const struct model *, const struct trial *, uint8_t slot,
 		     uint64_t block_bytes);
+bool trial_was_single(const struct trial *); /* one that failed, without a second attempt */
 void trial_end(struct thread *, const struct event *); /* at a block event */
 
 struct outside { /* what one owner had past PyTorch; 0 bytes: nobody had any that was traced */

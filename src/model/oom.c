@@ -243,7 +243,10 @@ void oom_note_block(struct model *m, const struct event *e)
 	if (!d)
 		return;
 	device_has_blocks(d);
-	d->retries += !(e->flags & MEMTRACE_CAPTURING);
+	static const struct trial nothing;
+	bool is_here = thread->trial.is_active && thread->trial.slot == d->slot;
+	const struct trial *trial = is_here ? &thread->trial : &nothing;
+	d->retries += !(e->flags & MEMTRACE_CAPTURING) && !trial_was_single(trial);
 	if (thread->suspect && is_host(thread->suspect))
 		confirm_thread(m, thread);
 	suspect_release(m, thread->suspect);
@@ -251,9 +254,7 @@ void oom_note_block(struct model *m, const struct event *e)
 	struct suspect *suspect = suspect_create(m, d, e);
 	if (!suspect)
 		return;
-	static const struct trial nothing;
-	bool is_here = thread->trial.is_active && thread->trial.slot == d->slot;
-	describe_flush(suspect, is_here ? &thread->trial : &nothing);
+	describe_flush(suspect, trial);
 	if (m->oom_count < MODEL_OOMS_MAX)
 		keep_map(m, d, suspect);
 	confirm(m, suspect);

@@ -130,6 +130,13 @@ static bool was_flush(const struct model *m, const struct trial *trial)
 	       stacks_have_same_python(m, trial->flush_stack, trial->obtained_stack);
 }
 
+/* Inside a pool of the program's own (use_mem_pool), and in a capture, PyTorch does not give its cache back and try
+ * again. After a flush the one failed call is the second attempt: a memory fraction made the first one fail. */
+bool trial_was_single(const struct trial *trial)
+{
+	return trial->failed_calls == 1 && !trial->pending_cache_bytes;
+}
+
 bool trial_was_retry(const struct model *m, const struct trial *trial, uint8_t slot,
 		     uint64_t block_bytes)
 {

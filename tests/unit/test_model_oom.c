@@ -223,6 +223,30 @@ static void attempt_after_a_partial_flush_is_no_retry(void **state)
 	scene_close(&s);
 }
 
+/* As in PyTorch 2.8 inside use_mem_pool(): the cache is not given back. */
+static void oom_after_one_failed_call_was_not_retried(void **state)
+{
+	struct scene s;
+	(void)state;
+	open_with_cache(&s, NULL);
+	run_out(&s, MEMTRACE_SPACE_DEVICE, 80 * MIB, TORCH);
+	meminfo(&s, 50 * MIB, 900 * MIB);
+	block_oom(&s, 79 * MIB);
+	assert_int_equal(device(&s)->ooms, 1);
+	assert_int_equal(device(&s)->retries, 0);
+	flush(&s, TORCH); /* a memory fraction made the first attempt fail */
+	run_out(&s, MEMTRACE_SPACE_DEVICE, 80 * MIB, TORCH);
+	block_oom(&s, 79 * MIB);
+	assert_int_equal(device(&s)->retries, 1);
+	run_out(&s, MEMTRACE_SPACE_DEVICE, 80 * MIB, TORCH);
+	run_out(&s, MEMTRACE_SPACE_DEVICE, 80 * MIB, TORCH);
+	block_oom(&s, 79 * MIB);
+	assert_int_equal(device(&s)->retries, 2);
+	block_oom(&s, 79 * MIB); /* both attempts were above a fraction */
+	assert_int_equal(device(&s)->retries, 3);
+	scene_close(&s);
+}
+
 static void oom_shows_the_state_before_the_flush(void **state)
 {
 	struct scene s;
@@ -449,6 +473,7 @@ int main(void)
 		cmocka_unit_test(garbage_collection_is_no_retry),
 		cmocka_unit_test(partial_flush_under_a_memory_fraction_is_no_retry),
 		cmocka_unit_test(attempt_after_a_partial_flush_is_no_retry),
+		cmocka_unit_test(oom_after_one_failed_call_was_not_retried),
 		cmocka_unit_test(oom_shows_the_state_before_the_flush),
 		cmocka_unit_test(what_was_given_back_earlier_is_not_pending),
 		cmocka_unit_test(failed_free_is_not_pending),
