@@ -18,7 +18,7 @@
 
 bool devices_is_pytorch(const struct model_device *device)
 {
-	return device->has_blocks || device->has_async || device->pytorch_reserved.peak_bytes;
+	return device->has_blocks || device->has_async;
 }
 
 bool devices_knows_fragmentation(const struct model_device *device)

@@ -4,14 +4,19 @@ Each program of tests/cases runs under libmemtrace.so on the simulated GPU and t
 account (torch.cuda.memory_stats) when it ends.
 """
 
+import os
+
 import pytest
 
 from support import (
+    PYTHON,
     TORCHES,
     account_differences,
     dump,
+    environment,
     matrix,
     report,
+    run,
     run_case,
     sequence_difference,
 )
@@ -96,3 +101,31 @@ def test_program_counts_the_same_without_memtrace(case, torch, setting, tmp_path
     alone = run_case(case, tmp_path / "alone", torch, setting, preload=False)
     assert traced.truth == alone.truth
     assert traced.stdout == alone.stdout
+
+
+CHANCES = matrix(range(40), list(TORCHES), SETTINGS)[:: 1 if os.environ.get("MEMTRACE_FULL") == "1" else 8]
+
+
+@pytest.mark.parametrize("seed, torch, setting", CHANCES)
+def test_report_equals_the_account_of_a_program_by_chance(seed, torch, setting, tmp_path):
+    compare_with_account(run_case("mixture", tmp_path, torch, setting, CASE_SEED=str(seed)))
+
+
+UNCACHED = """
+import torch
+kept = [torch.empty(size, dtype=torch.uint8, device="cuda") for size in (500 << 20, 300 << 20, 1000)]
+del kept[1]
+"""
+
+
+def test_without_its_cache_what_pytorch_has_is_what_the_driver_gave_out(tmp_path):
+    """PyTorch reports no block then, nor counts anything."""
+    (tmp_path / "uncached.py").write_text(UNCACHED)
+    settings = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "MEMTRACE_OUTPUT": str(tmp_path / "run")}
+    done = run([PYTHON, "uncached.py"], environment(**settings), cwd=tmp_path)
+    (device,) = report(tmp_path / "run.mtrace")["devices"]
+    peak, end = (800 << 20) + 1000, (500 << 20) + 1000
+    assert (device["allocated"]["peak_bytes"], device["allocated"]["current_bytes"]) == (peak, end)
+    assert (device["reserved"]["peak_bytes"], device["reserved"]["current_bytes"]) == (peak, end)
+    assert "  allocated                                       800 MiB      500 MiB\n" in done.stderr
+    assert "live tensors" not in done.stderr and "outside PyTorch" not in done.stderr
