@@ -72,6 +72,18 @@ void text_add_escaped_bytes(struct text *text, const void *data, size_t bytes)
 	text_add_bytes(text, plain, (size_t)(end - plain));
 }
 
+bool text_is_printable(const char *string)
+{
+	const unsigned char *at = (const void *)string, *end = at + strlen(string);
+	uint32_t code;
+	for (size_t length; at < end; at += length) {
+		length = character_bytes(at, (size_t)(end - at), &code);
+		if (!length || !is_printable(code))
+			return false;
+	}
+	return true;
+}
+
 void text_add_escaped(struct text *text, const char *string)
 {
 	text_add_escaped_bytes(text, string, strlen(string));

@@ -126,11 +126,15 @@ void layout_shell_path(struct text *out, const char *word)
 		text_add(out, word);
 		return;
 	}
-	text_add_char(out, '\'');
-	for (const char *quote; (quote = strchr(word, '\'')); word = quote + 1) {
-		text_add_escaped_bytes(out, word, (size_t)(quote - word));
-		text_add(out, "'\\''");
+	bool is_escaped = !text_is_printable(word); /* $'...': \xNN is a byte there */
+	text_add(out, is_escaped ? "$'" : "'");
+	for (size_t length; *word; word += length) {
+		length = strcspn(word, is_escaped ? "'\\" : "'");
+		text_add_escaped_bytes(out, word, length);
+		if (!word[length])
+			break;
+		text_add(out, !is_escaped ? "'\\''" : word[length] == '\'' ? "\\'" : "\\\\");
+		length++;
 	}
-	text_add_escaped(out, word);
 	text_add_char(out, '\'');
 }

@@ -32,7 +32,8 @@ void layout_last(struct text *, struct text *piece);
 size_t layout_width(const char *data, size_t bytes); /* columns: a UTF-8 character is one */
 void layout_percent(struct text *, uint64_t part, uint64_t whole); /* "5.7 %" */
 
-/* A path for a shell: quoted when it needs to be, control bytes escaped, and never like an option. */
+/* A path for a shell: quoted when it needs to be, control bytes escaped as bash and zsh read them, and never like an
+ * option. */
 void layout_shell_path(struct text *, const char *word);
 
 #endif

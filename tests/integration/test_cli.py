@@ -560,7 +560,13 @@ def test_that_no_oom_is_left_in_a_damaged_trace_is_no_answer(tool, tmp_path):
         assert ("memory did not run out" in result.stdout) is (name == "whole")
 
 
-def test_the_next_command_takes_a_name_like_an_option(tool, tmp_path):
-    hand_trace.small_run().write(tmp_path / "-x.mtrace")
-    text = call(tool, "report", "--", "-x.mtrace", cwd=tmp_path).stdout
-    assert text.endswith("Next: memtrace report --by stack ./-x.mtrace\n")
+@pytest.mark.parametrize("name", [b"-x", b"a b", b"it's", b"two\nlines", b"\xff'\\x41'", "gr\u00fc\u00df".encode(), b"\x1b[2J\\"])
+def test_the_next_command_takes_every_name(tool, tmp_path, name):
+    path = tmp_path / os.fsdecode(name + b".mtrace")
+    hand_trace.small_run().write(path)
+    text = call(tool, "report", "--", path.name, cwd=tmp_path).stdout
+    words = text.splitlines()[-1].removeprefix("Next: memtrace ")
+    assert words.isprintable()
+    again = subprocess.run(["bash", "-c", f"printf '%s\\0' {words}"], stdout=subprocess.PIPE).stdout
+    last = again.rstrip(b"\0").split(b"\0")[-1]
+    assert last.removeprefix(b"./") == name + b".mtrace" and not last.startswith(b"-")

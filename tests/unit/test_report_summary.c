@@ -313,7 +313,7 @@ static void hostile_arguments_and_paths_are_harmless(void **state)
 	assert_null(memmem(text.data, text.used_bytes, "\xe2\x80\xae", 3));
 	assert_true(text_columns(&text) <= 80);
 	assert_non_null(
-		strstr(text_string(&text), "report --by stack 'it'\\''s\\x0a\\x1b.mtrace'\n"));
+		strstr(text_string(&text), "report --by stack $'it\\'s\\x0a\\x1b.mtrace'\n"));
 }
 
 static void ascii_readers_get_ascii(void **state)
