@@ -49,6 +49,8 @@ static int move_up(int fd)
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
 	if (high < 0)
 		high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (high < 0 && fd >= 3)
+		return fd; /* the last one that is free */
 	int error = errno;
 	close(fd);
 	errno = error;
@@ -60,8 +62,12 @@ int sink_create(struct sink *sink, const char *path)
 	struct stat facts;
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	sink->fd = fd < 0 ? fd : move_up(fd);
-	if (sink->fd < 0)
-		return -errno;
+	if (sink->fd < 0) {
+		int error = -errno;
+		if (fd >= 0)
+			unlink(path);
+		return error;
+	}
 	if (fstat(sink->fd, &facts)) {
 		int error = -errno;
 		close(sink->fd);

@@ -194,6 +194,29 @@ def test_a_limit_on_file_sizes_that_is_reached_later_ends_the_trace(library, too
 # ---- the file is taken away -------------------------------------------------------------------
 
 
+LIMITED = """
+    import ctypes, os, resource, sys
+    cuda = ctypes.CDLL("libcuda.so.1")
+    address = ctypes.c_uint64()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
+    for descriptor in map(int, sys.argv[2:]):
+        os.close(descriptor)
+    for size in (1000, 2000):
+        assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)) == 0
+"""
+
+
+@pytest.mark.parametrize("limit, closed, recorded", [(3, (), 0), (3, (0,), 0), (4, (), 3000), (4, (0,), 3000), (5, (), 3000)])
+def test_a_limit_on_descriptors_leaves_a_trace_or_none(library, tool, tmp_path, limit, closed, recorded):
+    run = traced.run(tmp_path, sys.executable, "-c", textwrap.dedent(LIMITED), limit, *closed)
+    assert run.status == 0
+    assert run.stderr.count("nothing is recorded") == (not recorded)
+    if recorded:
+        assert traced.figures(run.report) == (2, 0, recorded)
+    else:
+        assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("what", ["renamed", "removed"])
 def test_a_trace_that_is_taken_away_while_it_is_written_harms_nobody(library, tool, tmp_path, what):
     process = traced.start(tmp_path, "counted", tmp_path / "page", 2, "waits")
