@@ -157,6 +157,7 @@ struct verdict_evidence {
 	uint64_t count, bytes;	/* of what is blamed: survivors, copies, pinners */
 	const char *owner;	/* who has most of what was obtained past PyTorch, as owners are named; NULL: none was traced */
 	uint64_t owner_bytes;
+	uint64_t peak_bytes;	/* of copies that are blamed, what was there at the device's peak */
 	uint64_t copied_bytes;	/* parameters without the copies of them that are blamed */
 	uint64_t left_bytes;	/* live without the copies that are blamed; of a graph, the peak without it */
 	uint32_t stack;		/* the largest of them, 0 none */

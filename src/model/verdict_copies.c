@@ -140,13 +140,22 @@ struct copies { /* of parameters */
 	uint64_t bytes, count;
 	uint64_t beside_bytes; /* of these, what the program computed */
 	uint64_t ready_bytes;  /* of these, what was there before the model was made */
+	uint64_t peak_bytes;   /* of these, what was there at the peak */
 	uint32_t stack; /* of the largest */
 	bool is_doubtful; /* may be an optimizer's state */
 };
 
+/* NULL: it came after this moment, when the copy may be gone. */
+static const struct model_peak *peak_before(const struct situation *at)
+{
+	const struct device *d = find_device(at->m, at->verdict->device);
+	return d && d->allocated.peak.sequence <= at->end ? &d->allocated.peak : NULL;
+}
+
 static struct copies count_copies(const struct situation *at)
 {
 	struct sizes_table *table = arena_alloc(at->arena, sizeof *table);
+	const struct model_peak *peak = peak_before(at);
 	struct copies copies = {0};
 	uint64_t other_bytes = 0, largest = 0;
 	if (!table)
@@ -173,6 +182,7 @@ static struct copies count_copies(const struct situation *at)
 		copies.ready_bytes += is_ready ? block->bytes : 0;
 		copies.beside_bytes += is_beside ? block->bytes : 0;
 		copies.bytes += block->bytes;
+		copies.peak_bytes += peak && block->born <= peak->sequence ? block->bytes : 0;
 		copies.count++;
 		if (block->bytes > largest) {
 			largest = block->bytes;
@@ -230,6 +240,7 @@ bool judge_duplicate(struct situation *at)
 	verdict->cause = VERDICT_DUPLICATE;
 	verdict->is_certain = bytes * 3 >= parameters && !copies.is_doubtful;
 	evidence->copied_bytes = parameters;
+	evidence->peak_bytes = copies.peak_bytes;
 	evidence->count = copies.count;
 	evidence->bytes = bytes;
 	evidence->stack = copies.stack;

@@ -50,7 +50,7 @@ static void find_mends(struct levers *levers, const struct lever_facts *facts)
 			 "live memory grows from step to step");
 	if (lever_is_worth(facts, facts->copy_bytes))
 		add_mend(levers, "copy", "not keeping twice what was found twice", facts->copy_bytes, true,
-			 "memory ran out with the same data twice in it");
+			 "the same data is twice in memory");
 }
 
 /* Smaller passes in training do not lower a peak of an evaluation; and most that would lower that goes without a graph. */

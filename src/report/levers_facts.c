@@ -287,6 +287,8 @@ static void take_finding(struct lever_facts *facts, const struct verdict *found)
 		facts->kept_graph_bytes = bytes_less(facts->peak_bytes, found->evidence.left_bytes);
 	if (found->cause == VERDICT_UNUSED_GRAPH)
 		facts->unused_graph_bytes = bytes_less(facts->peak_bytes, found->evidence.left_bytes);
+	if (found->cause == VERDICT_DUPLICATE)
+		facts->copy_bytes = found->evidence.peak_bytes;
 	if (found->cause != VERDICT_LEAK)
 		return;
 	facts->has_leak = true;

@@ -29,8 +29,8 @@ struct lever_facts {
 	bool has_sequence; /* there is a length */
 	bool has_shards;   /* FSDP, ZeRO */
 	bool has_leak;	   /* what grows from step to step, the batch does not bound */
-	uint64_t leak_bytes, kept_graph_bytes, unused_graph_bytes; /* what mending the findings would save */
-	uint64_t copy_bytes, no_grad_bytes; /* the same of what was told as memory ran out, which was the peak */
+	uint64_t leak_bytes, copy_bytes, kept_graph_bytes, unused_graph_bytes; /* what mending the findings would save */
+	uint64_t no_grad_bytes; /* the same, of what was told as memory ran out, which was the peak */
 	uint64_t reserved_bytes; /* the most, by PyTorch; 0: not known … */
 	uint64_t unused_bytes;	 /* … and what that is above the most that was allocated */
 
