@@ -17,7 +17,7 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    config.option.reruns, config.option.only_rerun = 1, [support.EXIT_ABORT]  # pytest-rerunfailures
+    config.option.reruns, config.option.only_rerun = 3, [support.EXIT_ABORT]  # pytest-rerunfailures
     # In the environment, so that support.matrix() and pytest-xdist's workers see it.
     if config.getoption("--full"):
         os.environ["MEMTRACE_FULL"] = "1"

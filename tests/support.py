@@ -185,8 +185,8 @@ def wanted_environment(program):
 
 # PyTorch 2.15 keeps a Python object with each backward pass (autograd/graph.py). The thread of the pass may be the last
 # to let go of it, while Python is being taken down already: until 3.13 Python ends a thread that then asks for the GIL,
-# which unwinds through a function that throws nothing. One run in a hundred on a busy machine, without memtrace too.
-# A test that fails with these words runs once more (conftest.py).
+# which unwinds through a function that throws nothing. One run in a hundred, on a very busy machine one in three,
+# without memtrace too. A test that fails with these words runs again (conftest.py).
 EXIT_ABORT = "terminate called without an active exception"
 
 
