@@ -156,14 +156,16 @@ static uint64_t units_of(uint64_t bytes)
 	return bytes / NEED_UNIT_BYTES + (bytes % NEED_UNIT_BYTES != 0);
 }
 
-/* A trial tells of more than its own capacity: it would have gone the same way in all the memory from what it
+/* With less memory cached blocks are given back that with more would have been handed out whole: what was allocated in
+ * a run without a limit is no bound. And it may fit in less where in more it does not: what is found fits, and does not
+ * in one unit less. A trial tells of more than its own capacity: it would have gone the same way in all the memory from what it
  * used up to what would have granted the least of what was refused. */
 static int find_need(const struct script *script, const struct replay_choice *choice,
 		     const struct replay_result *unlimited, uint64_t *need_bytes)
 {
 	struct replay_choice trial = *choice;
 	struct replay_result result;
-	uint64_t low = units_of(unlimited->counters.peak_allocated_bytes);
+	uint64_t low = units_of(script->least_bytes);
 	uint64_t high = units_of(unlimited->counters.peak_used_bytes);
 	while (low < high) {
 		uint64_t middle = low + (high - low) / NEED_PART;
@@ -202,8 +204,8 @@ static int find_need_of_fraction(const struct script *script, const struct repla
 	if (replay_run(script, &trial, &result))
 		return -ENOMEM;
 	const struct allocator_counters *free_run = &result.counters;
-	uint64_t low = bytes_larger(units_of(free_run->peak_allocated_bytes),
-			      units_for_part(free_run->peak_allocated_bytes, fraction, other_bytes));
+	uint64_t low = bytes_larger(units_of(script->least_bytes),
+				    units_for_part(script->least_bytes, fraction, other_bytes));
 	uint64_t high = bytes_larger(units_of(free_run->peak_used_bytes),
 			       units_for_part(free_run->peak_reserved_bytes, fraction * threshold,
 					      other_bytes) + 1);

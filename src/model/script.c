@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
+
 struct compiler {
 	const struct sequence *sequence;
 	struct script *script;
@@ -176,6 +178,24 @@ static bool compile(struct compiler *compiler)
 	return !compiler->failed;
 }
 
+static bool find_least(struct script *script)
+{
+	size_t table_bytes = ((size_t)script->slot_count + 1) * sizeof(uint64_t);
+	uint64_t *bytes_of = arena_alloc(script->arena, table_bytes), live = 0;
+	for (size_t i = 0; bytes_of && i < script->act_count; i++) {
+		const struct act *act = &script->acts[i];
+		bool is_kept = act->kind == ACT_ALLOC || act->kind == ACT_BRIEF;
+		if (is_kept || act->kind == ACT_TRY)
+			script->least_bytes = bytes_larger(script->least_bytes, live + act->bytes);
+		if (is_kept)
+			live += bytes_of[act->slot] = act->bytes;
+		else if (act->kind == ACT_FREE)
+			live -= bytes_of[act->slot];
+	}
+	arena_free(script->arena, bytes_of, table_bytes);
+	return bytes_of;
+}
+
 struct script *script_create(const struct sequence *sequence, const struct classes *classes)
 {
 	struct arena *arena = arena_create();
@@ -183,7 +203,7 @@ struct script *script_create(const struct sequence *sequence, const struct class
 	if (script) {
 		struct compiler compiler = {.sequence = sequence, .script = script};
 		*script = (struct script){.arena = arena, .classes = classes};
-		if (compile(&compiler))
+		if (compile(&compiler) && find_least(script))
 			return script;
 	}
 	if (arena)

@@ -32,6 +32,7 @@ struct script {
 	uint64_t *sequences; /* of each act's event */
 	uint32_t slot_count;
 	uint64_t largest_bytes; /* asked at once */
+	uint64_t least_bytes;	/* the most that was asked for and live: no setting can do with less */
 	bool has_changes;	/* of the settings */
 	bool (*releases)[CLASSES_MAX]; /* by class */
 	uint32_t release_count, release_capacity;
