@@ -189,17 +189,12 @@ static struct piece *least_reaching(struct free_list *list, struct piece *piece)
 static struct piece *choose_free(const struct allocator *allocator, struct pool *pool,
 				 uint64_t bytes)
 {
-	const struct allocator_conf *conf = &allocator->conf;
 	struct piece *piece = free_list_find(&pool->free, bytes);
 	if (!piece)
 		return NULL;
 	if (piece->segment->page_bytes)
 		piece = least_reaching(&pool->free, piece);
-	bool is_oversize = bytes >= conf->max_split_bytes;
-	bool is_refused = is_oversize
-				  ? piece->bytes - bytes >= conf->max_non_split_rounding_bytes
-				  : piece->bytes >= conf->max_split_bytes;
-	return is_refused ? NULL : piece;
+	return allocator_refuses_piece(&allocator->conf, bytes, piece->bytes) ? NULL : piece;
 }
 
 static void count_search(const struct allocator *allocator, struct pool *pool)

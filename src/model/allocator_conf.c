@@ -347,6 +347,13 @@ uint64_t allocator_segment_bytes(const struct allocator_conf *conf, uint64_t blo
 	return round_up(block_bytes, SEGMENT_UNIT_BYTES);
 }
 
+bool allocator_refuses_piece(const struct allocator_conf *conf, uint64_t block_bytes, uint64_t piece_bytes)
+{
+	return block_bytes >= conf->max_split_bytes
+		       ? piece_bytes - block_bytes >= conf->max_non_split_rounding_bytes
+		       : piece_bytes >= conf->max_split_bytes;
+}
+
 /* ---------- comparison ---------- */
 
 bool allocator_conf_has_fraction(const struct allocator_conf *conf)

@@ -51,4 +51,7 @@ bool allocator_conf_has_fraction(const struct allocator_conf *);
 uint64_t allocator_round(const struct allocator_conf *, uint64_t asked_bytes);
 uint64_t allocator_segment_bytes(const struct allocator_conf *, uint64_t block_bytes);
 
+/* max_split_size: the smallest free piece that is large enough is not taken, and so none is. */
+bool allocator_refuses_piece(const struct allocator_conf *, uint64_t block_bytes, uint64_t piece_bytes);
+
 #endif

@@ -2,6 +2,7 @@
  * class that a block's place speaks for. Must never guess more than the allocator's rules allow. */
 #include <errno.h>
 
+#include "base/bytes.h"
 #include "model/layout_private.h"
 
 static struct free_list *list_of(struct layout *layout, unsigned class_index, bool is_small)
@@ -50,13 +51,20 @@ static void settle(struct layout *layout, struct piece *piece)
 
 /* ---------- classes ---------- */
 
+/* What PyTorch looked for, as far as that is known: a block is larger where what was left was not cut off. */
+static uint64_t wanted_bytes(const struct layout *layout, const struct op *op)
+{
+	uint64_t bytes = op->asked_bytes ? allocator_round(layout->conf, op->asked_bytes) : op->bytes;
+	return bytes_smaller(bytes, op->bytes);
+}
+
 /* Would the allocator have preferred another hole of this class to one of `hole_bytes`? */
 static bool has_better_hole(struct layout *layout, unsigned class_index, bool is_small,
-			    uint64_t bytes, uint64_t hole_bytes, uint64_t rank)
+			    const struct op *op, uint64_t hole_bytes, uint64_t rank)
 {
 	struct free_list *list = list_of(layout, class_index, is_small);
-	const struct piece *best = free_list_find(list, bytes);
-	if (!best)
+	const struct piece *best = free_list_find(list, op->bytes);
+	if (!best || allocator_refuses_piece(layout->conf, wanted_bytes(layout, op), best->bytes))
 		return false;
 	return best->bytes < hole_bytes ||
 	       (best->bytes == hole_bytes && free_list_rank(list, best) < rank);
@@ -72,15 +80,15 @@ unsigned layout_new_class(struct layout *layout, uint64_t stream)
 }
 
 /* The first class of the stream, but `other_than`, for which this hole was the best choice. */
-static unsigned fitting_class(struct layout *layout, uint64_t stream, unsigned other_than,
-			      bool is_small, uint64_t bytes, uint64_t hole_bytes, uint64_t rank)
+static unsigned fitting_class(struct layout *layout, const struct op *op, unsigned other_than,
+			      bool is_small, uint64_t hole_bytes, uint64_t rank)
 {
 	const struct classes *classes = layout->classes;
 	for (unsigned i = 0; i < classes->count; i++)
-		if (classes->streams[i] == stream && i != other_than &&
-		    !has_better_hole(layout, i, is_small, bytes, hole_bytes, rank))
+		if (classes->streams[i] == op->stream && i != other_than &&
+		    !has_better_hole(layout, i, is_small, op, hole_bytes, rank))
 			return i;
-	return layout_new_class(layout, stream);
+	return layout_new_class(layout, op->stream);
 }
 
 /* Every stream and pool has one range for each kind of block: a second one is another class. */
@@ -136,13 +144,11 @@ static void found_class(struct layout *layout, struct segment *segment, const st
 		class_index = layout->segment_classes[op->region];
 		layout->classes->contradictions +=
 			!segment->page_bytes && has_better_hole(layout, class_index,
-								segment->is_small, op->bytes,
-								UINT64_MAX, 0);
+								segment->is_small, op, UINT64_MAX, 0);
 	} else if (segment->page_bytes) {
 		class_index = class_of_range(layout, segment, op->stream);
 	} else {
-		class_index = fitting_class(layout, op->stream, CLASSES_MAX, segment->is_small,
-					    op->bytes, UINT64_MAX, 0);
+		class_index = fitting_class(layout, op, CLASSES_MAX, segment->is_small, UINT64_MAX, 0);
 	}
 	layout_set_class(layout, segment, op->region, class_index);
 }
@@ -151,14 +157,14 @@ static void check_class(struct layout *layout, struct segment *segment, const st
 			const struct piece *hole)
 {
 	uint64_t rank = free_list_rank(list_of(layout, 0, false), hole);
-	if (segment->page_bytes || !has_better_hole(layout, segment->class_index, segment->is_small,
-						    op->bytes, hole->bytes, rank))
+	if (segment->page_bytes ||
+	    !has_better_hole(layout, segment->class_index, segment->is_small, op, hole->bytes, rank))
 		return;
 	layout->classes->contradictions++;
 	if (!layout->is_fixed)
 		layout_set_class(layout, segment, op->region,
-			  fitting_class(layout, op->stream, segment->class_index,
-					segment->is_small, op->bytes, hole->bytes, rank));
+				 fitting_class(layout, op, segment->class_index, segment->is_small,
+					       hole->bytes, rank));
 }
 
 /* ---------- events ---------- */
@@ -288,8 +294,7 @@ static void note_oom(struct layout *layout, struct op *op)
 {
 	bool is_small = op->bytes <= SMALL_BYTES;
 	layout_mark_private(layout);
-	op->class_index = (uint16_t)fitting_class(layout, op->stream, CLASSES_MAX, is_small,
-						  op->bytes, UINT64_MAX, 0);
+	op->class_index = (uint16_t)fitting_class(layout, op, CLASSES_MAX, is_small, UINT64_MAX, 0);
 }
 
 static void note_op(struct layout *layout, size_t at)
@@ -346,6 +351,7 @@ int layout_rebuild(struct sequence *sequence, const struct allocator_conf *conf,
 		return -ENOMEM;
 	}
 	layout->sequence = sequence;
+	layout->conf = conf;
 	layout->arena = arena;
 	layout->classes = classes;
 	layout->segment_classes = pass->segment_classes;

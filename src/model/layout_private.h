@@ -12,6 +12,7 @@
 
 struct layout {
 	struct sequence *sequence;
+	const struct allocator_conf *conf;
 	struct arena *arena;
 	struct classes *classes;
 	uint16_t *segment_classes;

@@ -22,7 +22,7 @@ MIB = 1 << 20
 AMPLE = "64GiB"
 CONTEXT_MIB = 300  # what the simulated GPU's context takes
 
-LIGHT = ["devlog", "torture", "multistream", "mempool"]
+LIGHT = ["devlog", "torture", "multistream", "mixed", "mempool"]
 HEAVY = ["kv_infer", "gpt_fixed", "gpt_var", "gpt_grow", "ckpt"]
 NAMES = LIGHT + HEAVY if FULL else LIGHT
 PRIVATE = {"mempool"}  # a MemPool: its class is inferred, figures are good to 20 %
@@ -115,15 +115,15 @@ def truth():
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """recorded(torch, workload): its trace, recorded under PyTorch's defaults."""
+    """recorded(torch, workload): its trace, recorded under PyTorch's defaults, or under `conf`."""
     folder = tmp_path_factory.mktemp("whatif")
     server = functools.cache(lambda torch: Server(torch, preload=True))
 
     @functools.cache
-    def record(torch, workload):
-        trace = folder / f"{torch}.{workload}.mtrace"
+    def record(torch, workload, conf=""):
+        trace = folder / f"{torch}.{workload}.{len(conf)}.mtrace"
         # Without readings of the device the context is not known, and --memory is without it.
-        variables = {"MEMTRACE_OUTPUT": str(trace), "MEMTRACE_NVML": "off"}
+        variables = {"MEMTRACE_OUTPUT": str(trace), "MEMTRACE_NVML": "off", **allocator(conf)}
         server(torch).run(workload, SIMGPU_MEMORY=AMPLE, **variables)
         return trace
 
@@ -181,6 +181,31 @@ def test_prediction_equals_a_run_under_that_setting(torch, name, recorded, truth
     assert not differences, "\n".join(differences)
 
 
+# What a run has set already. Of max_split_size, whole segments of any size lie free and are not taken.
+SET_ALREADY = [
+    "max_split_size_mb:64",
+    "max_split_size_mb:32,max_non_split_rounding_mb:64",
+    "expandable_segments:True",
+    "roundup_power2_divisions:4,max_split_size_mb:128",
+]
+
+
+@pytest.mark.parametrize("conf", SET_ALREADY if FULL else SET_ALREADY[1:2])
+@pytest.mark.parametrize("torch", TORCHES)
+def test_a_run_with_other_settings_tells_as_much(torch, conf, recorded, truth):
+    differences = []
+    for workload in ("mixed", "multistream") if FULL else ("mixed",):
+        told = what_if(recorded(torch, workload, conf))
+        assert not told["doubts"]["private_pools"] and not told["doubts"]["contradictions"]
+        assert all(model == counted for model, counted in told["identity"].values())
+        for name in ("default", "split64", "expandable", "roundup4"):
+            account = truth(torch, workload, setting_of(name, torch))
+            row = row_of(told, setting_of(name, torch))
+            if any(row[key] != account[counter] for key, counter in COMPARED.items()):
+                differences.append(f"{workload} {name}: {row}, PyTorch {account}")
+    assert not differences, "\n".join(differences)
+
+
 @pytest.mark.parametrize("torch", TORCHES)
 def test_the_run_itself_is_reproduced_and_private_pools_are_told(torch, recorded):
     for workload in NAMES:
@@ -198,8 +223,8 @@ def test_the_run_itself_is_reproduced_and_private_pools_are_told(torch, recorded
 
 NEEDS = [
     (workload, name)
-    for workload in ("torture", "multistream", "kv_infer", "gpt_var")
-    for name in ("split64", "default", "expandable")
+    for workload in ("torture", "mixed", "multistream", "kv_infer", "gpt_var")
+    for name in ("split64", "default", "expandable", "split21")
 ]
 
 

@@ -228,6 +228,31 @@ def multistream():
         step()
 
 
+EDGES = [512, 1 << 10, MIB - 1, MIB, MIB + 1, 10 * MIB - 1, 10 * MIB, 21 * MIB, 63 * MIB, 64 * MIB + 1]
+
+
+def any_size():
+    """In bytes: small, large, huge, and where the allocator's rules change."""
+    ranges = [(1, 3000), (1, 2 * MIB), (MIB, 25 * MIB), (10 * MIB, 90 * MIB), (90 * MIB, 300 * MIB)]
+    (chosen,) = random.choices([None, *ranges], [5, 30, 20, 30, 12, 3])
+    return random.choice(EDGES) if chosen is None else random.randint(*chosen)
+
+
+def mixed():
+    """Blocks of any size on any of three streams, some used on another one, that go in any order."""
+    streams = [torch.cuda.current_stream(), torch.cuda.Stream(), torch.cuda.Stream()]
+    live = []
+    for _ in steps(15):
+        for _ in range(random.randint(5, 60)):
+            with torch.cuda.stream(random.choice(streams)):
+                live.append(buffer(any_size()))
+            if random.random() < 0.2:
+                live[-1].record_stream(random.choice(streams))
+            if len(live) > 20 or random.random() < 0.5:
+                live.pop(random.randrange(len(live)))
+        step()
+
+
 def mempool():
     """Half of the buffers come from a private pool."""
     pool = torch.cuda.MemPool()
@@ -310,7 +335,7 @@ def oom_outside():
     fill(count(12), 64 * MIB)
 
 
-WORKLOADS = [gpt_fixed, gpt_var, gpt_grow, ckpt, kv_infer, devlog, torture, multistream, mempool]
+WORKLOADS = [gpt_fixed, gpt_var, gpt_grow, ckpt, kv_infer, devlog, torture, multistream, mixed, mempool]
 OOM_SCENES = [oom_whole, oom_split, oom_true, oom_big, oom_outside]
 ALL = {function.__name__: function for function in WORKLOADS + OOM_SCENES}
 
