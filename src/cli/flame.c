@@ -132,8 +132,7 @@ static int add_oom(struct text *out, const struct loaded *loaded, const struct c
 		if (!choice->has_device || model_oom(loaded->model, i)->device == choice->device)
 			return add_composition(out, loaded,
 					       (struct composition){COMPOSITION_OOM, (unsigned)i});
-	tell("%s: memory did not run out", loaded->facts.trace_path);
-	return STATUS_NO;
+	return load_has_none(loaded, "memory did not run out");
 }
 
 static int add_all(struct text *out, struct loaded *loaded, const struct choice *choice)
@@ -141,11 +140,9 @@ static int add_all(struct text *out, struct loaded *loaded, const struct choice 
 	if (choice->at == AT_OOM)
 		return add_oom(out, loaded, choice);
 	const struct model_device *device = chosen(loaded->model, choice);
-	if (!device) {
-		tell("%s: no memory was allocated on %s", loaded->facts.trace_path,
-		     choice->has_device ? "that GPU" : "a GPU");
-		return STATUS_NO;
-	}
+	if (!device)
+		return load_has_none(loaded, choice->has_device ? "no memory was allocated on that GPU"
+								: "no memory was allocated on a GPU");
 	unsigned ordinal = device->ordinal;
 	if (choice->at == AT_TOTAL)
 		return add_total(out, loaded, ordinal, device->has_blocks);

@@ -34,6 +34,18 @@ static enum summary_ended ended_of(const struct trace_facts *facts)
 	}
 }
 
+bool load_may_lack(const struct loaded *loaded)
+{
+	return facts_lacks_some(&loaded->facts) || (loaded->model && model_failed(loaded->model));
+}
+
+int load_has_none(const struct loaded *loaded, const char *words)
+{
+	bool may_lack = load_may_lack(loaded);
+	tell("%s: %s%s", loaded->facts.trace_path, words, may_lack ? " in what there is of the trace" : "");
+	return may_lack ? STATUS_UNREADABLE : STATUS_NO;
+}
+
 void load_refresh_facts(struct loaded *loaded)
 {
 	const struct trace_facts *facts = trace_facts(loaded->trace);

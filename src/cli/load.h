@@ -36,6 +36,11 @@ int load_trace(struct loaded *, const char *path);
 void load_close(struct loaded *);
 void load_refresh_facts(struct loaded *); /* after events were read without a model */
 
+bool load_may_lack(const struct loaded *); /* events that would change an answer */
+/* Tells that something is not in the trace, in words that a full stop may follow. STATUS_NO; where the trace may lack
+ * it, which is told, STATUS_UNREADABLE. */
+int load_has_none(const struct loaded *, const char *words);
+
 /* Runs `each` for every operand; the status is the highest. `context` is passed through. Of a verb that needs no
  * operand, and has none, for the newest trace in the current folder, which is said: LOAD_NEWEST, for its help. */
 int load_each(const struct verb *, const struct arguments *, int (*each)(const char *path, const void *context),

@@ -31,14 +31,9 @@ struct choice {
 };
 
 /* May the trace lack an OOM? */
-static bool may_lack(const struct loaded *loaded)
-{
-	return facts_lacks_some(&loaded->facts) || model_failed(loaded->model);
-}
-
 static const char *no_oom(const struct loaded *loaded)
 {
-	return may_lack(loaded) ? "no OOM is in what there is of the trace" : "memory did not run out";
+	return load_may_lack(loaded) ? "no OOM is in what there is of the trace" : "memory did not run out";
 }
 
 static void print_json(struct text *out, const struct loaded *loaded, const struct verdict_cure *cures)
@@ -48,7 +43,7 @@ static void print_json(struct text *out, const struct loaded *loaded, const stru
 	json_open(&json, NULL, '{');
 	json_string(&json, "memtrace", VERSION_TEXT);
 	json_string(&json, "path", loaded->facts.trace_path);
-	json_bool(&json, "complete", !may_lack(loaded));
+	json_bool(&json, "complete", !load_may_lack(loaded));
 	json_add_ooms(&json, loaded->model, defs, cures);
 	json_add_findings(&json, loaded->model, defs);
 	json_close(&json, '}');
@@ -65,7 +60,7 @@ static void print_findings(struct text *out, const struct loaded *loaded)
 		verdict_print(out, &found[i], &words);
 		text_add_char(out, '\n');
 	}
-	if (!count && !may_lack(loaded))
+	if (!count && !load_may_lack(loaded))
 		text_printf(out, "%s\n", facts_no_problem(&loaded->facts));
 }
 
@@ -82,7 +77,7 @@ static void print_text(struct text *out, const struct loaded *loaded, const stru
 	text_add_escaped(out, loaded->facts.trace_path);
 	text_printf(out, ": %s\n", no_oom(loaded));
 	print_findings(out, loaded);
-	if (may_lack(loaded))
+	if (load_may_lack(loaded))
 		summary_add_gaps(out, loaded->model, trace_defs(loaded->trace), &loaded->facts);
 }
 
@@ -95,7 +90,7 @@ static int write_pickle(const struct loaded *loaded, const struct choice *choice
 			tell("%s: the last OOM that is kept is number %zu: %s is not written", path, count, choice->pickle);
 		else
 			tell("%s: %s: %s is not written", path, no_oom(loaded), choice->pickle);
-		return STATUS_NO;
+		return load_may_lack(loaded) ? STATUS_UNREADABLE : STATUS_NO;
 	}
 	int status = snapshot_save(loaded, (size_t)choice->number - 1, choice->pickle);
 	if (!status)
@@ -107,7 +102,7 @@ static int answer_of(const struct loaded *loaded)
 {
 	if (model_oom_count(loaded->model))
 		return STATUS_NO;
-	return may_lack(loaded) ? STATUS_UNREADABLE : STATUS_YES;
+	return load_may_lack(loaded) ? STATUS_UNREADABLE : STATUS_YES;
 }
 
 static int oom(const char *path, const void *context)

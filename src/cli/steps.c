@@ -104,9 +104,9 @@ static int steps(const char *path, const void *context)
 	if (status)
 		return status;
 	if (!has_the_chosen(&loaded, choice)) {
-		tell("%s: no memory was allocated on that GPU", path);
+		status = load_has_none(&loaded, "no memory was allocated on that GPU");
 		load_close(&loaded);
-		return STATUS_NO;
+		return status;
 	}
 	text_init(&out);
 	if (choice->json)

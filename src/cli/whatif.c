@@ -204,10 +204,10 @@ static int whatif(const char *path, const void *context)
 		return status;
 	const struct model_device *device = choose(loaded.model, choice);
 	if (!device || !(device->has_blocks || device->has_async)) {
-		tell("%s: PyTorch's allocator handed out no block%s", path,
-		     choice->has_device ? " on that GPU" : "");
+		status = load_has_none(&loaded, choice->has_device ? "PyTorch's allocator handed out no block on that GPU"
+								   : "PyTorch's allocator handed out no block");
 		load_close(&loaded);
-		return STATUS_NO;
+		return status;
 	}
 	struct sequence *sequence = recorded_sequence(&loaded, device->ordinal, true);
 	status = STATUS_UNREADABLE;

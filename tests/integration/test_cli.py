@@ -560,6 +560,22 @@ def test_that_no_oom_is_left_in_a_damaged_trace_is_no_answer(tool, tmp_path):
         assert ("memory did not run out" in result.stdout) is (name == "whole")
 
 
+@pytest.mark.parametrize("words, said", [
+    (("oom", "--pickle", "file"), "file is not written"),
+    (("flame", "--at", "oom"), "memory did not run out"),
+    (("flame", "--device", "7"), "no memory was allocated on that GPU"),
+    (("steps", "--device", "7"), "no memory was allocated on that GPU"),
+    (("whatif", "--device", "7"), "handed out no block on that GPU"),
+])
+def test_what_is_not_in_a_damaged_trace_is_no_answer(tool, tmp_path, words, said):
+    for name, fields in {"whole": {}, "lost": {"lost": 5}}.items():
+        path = hand_trace.small_run(**fields).write(tmp_path / f"{name}.mtrace")
+        result = call(tool, *words, path, cwd=tmp_path)
+        assert said in result.stderr
+        assert result.returncode == (1 if name == "whole" else 3)
+        assert ("in what there is of the trace" in result.stderr) is (name != "whole")
+
+
 @pytest.mark.parametrize("name", [b"-x", b"a b", b"it's", b"two\nlines", b"\xff'\\x41'", "gr\u00fc\u00df".encode(), b"\x1b[2J\\"])
 def test_the_next_command_takes_every_name(tool, tmp_path, name):
     path = tmp_path / os.fsdecode(name + b".mtrace")
