@@ -30,7 +30,8 @@ void text_add_decimal(struct text *, double value, int digits);
 void text_add_escaped(struct text *, const char *string);
 void text_add_escaped_bytes(struct text *, const void *data, size_t bytes);
 bool text_is_printable(const char *string); /* no byte of it would be escaped */
-/* A JSON string with its quotes; invalid UTF-8 as \u00NN of the byte written "\\xNN". */
+/* A JSON string with its quotes, without a character that ends a line or is not printable; of invalid UTF-8 each byte
+ * is the text \xNN. */
 void text_add_json(struct text *, const char *string);
 void text_pad_to(struct text *, size_t column); /* spaces up to a column of the current line (bytes, UTF-8 aware) */
 const char *text_string(struct text *); /* zero-terminated */

@@ -89,18 +89,19 @@ void text_add_escaped(struct text *text, const char *string)
 	text_add_escaped_bytes(text, string, strlen(string));
 }
 
-static void add_json_special(struct text *text, unsigned char byte)
+/* A character that may not stand for itself. None of those is longer than four hexadecimal digits. */
+static void add_json_special(struct text *text, uint32_t code)
 {
 	static const char names[][2] = {"\"\"", "\\\\", "\nn", "\tt", "\rr"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (byte == (unsigned char)names[i][0]) {
+		if (code == (unsigned char)names[i][0]) {
 			text_add_char(text, '\\');
 			text_add_char(text, names[i][1]);
 			return;
 		}
 	}
-	/* A control character is itself; a byte that is no UTF-8 can only be shown: \xNN. */
-	add_hex(text, byte < 0x80 ? "\\u00" : "\\\\x", byte);
+	add_hex(text, "\\u", (unsigned char)(code >> 8));
+	add_hex(text, "", (unsigned char)code);
 }
 
 void text_add_json(struct text *text, const char *string)
@@ -110,13 +111,16 @@ void text_add_json(struct text *text, const char *string)
 	while (at < end) {
 		uint32_t code;
 		size_t length = character_bytes(at, (size_t)(end - at), &code);
-		if (length && code >= 0x20 && code != 0x7f && code != '"' && code != '\\') {
+		if (length && is_printable(code) && code != '"' && code != '\\') {
 			at += length;
 			continue;
 		}
 		text_add_bytes(text, plain, (size_t)(at - plain));
-		add_json_special(text, *at);
-		plain = ++at;
+		if (length)
+			add_json_special(text, code);
+		else
+			add_hex(text, "\\\\x", *at); /* a byte that is no UTF-8 can only be shown */
+		plain = at += length ? length : 1;
 	}
 	text_add_bytes(text, plain, (size_t)(end - plain));
 	text_add_char(text, '"');

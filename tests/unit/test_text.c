@@ -138,7 +138,9 @@ static void json_strings_are_valid_whatever_the_bytes(void **state)
 	expect_json("", "\"\"");
 	expect_json("a \"b\" \\ c", "\"a \\\"b\\\" \\\\ c\"");
 	expect_json("\n\t\r\x01\x7f", "\"\\n\\t\\r\\u0001\\u007f\"");
-	expect_json("gr\xc3\xbc", "\"gr\xc3\xbc\"");
+	expect_json("gr\xc3\xbc\xf0\x9f\x98\x80", "\"gr\xc3\xbc\xf0\x9f\x98\x80\"");
+	/* What some readers take for the end of a line, and what turns the direction of writing round. */
+	expect_json("\xc2\x85\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae", "\"\\u0085\\u2028\\u2029\\u202e\"");
 	expect_json("\xff"
 		    "a\xc3",
 		    "\"\\\\xff"
