@@ -67,16 +67,26 @@ static void touch_owner(struct device *d, struct owner_bytes *owner)
 	}
 }
 
-void device_change_owner(struct model *m, struct device *d, uint16_t index, enum change change,
-			 uint64_t bytes)
+static void raise_peak(struct owner_bytes *owner, uint64_t born)
 {
+	if (owner->raised_by != born)
+		owner->before_bytes = owner->peak_bytes;
+	owner->raised_by = born;
+	owner->peak_bytes = owner->live_bytes;
+}
+
+void device_change_owner(struct model *m, struct device *d, const struct memory *memory, enum change change)
+{
+	uint32_t index = memory->owner;
 	if (model_grow(m, &d->owners, &d->owner_capacity, index, sizeof *d->owners))
 		return;
 	struct owner_bytes *owner = &d->owners[index];
 	touch_owner(d, owner);
-	owner->live_bytes = bytes_change(owner->live_bytes, change, bytes);
-	if (owner->live_bytes > owner->peak_bytes && change != CHANGE_GIVEN_BACK)
-		owner->peak_bytes = owner->live_bytes;
+	owner->live_bytes = bytes_change(owner->live_bytes, change, memory->bytes);
+	if (change == CHANGE_WITHDRAWN && owner->raised_by == memory->born)
+		owner->peak_bytes = owner->before_bytes; /* nothing since was higher than with this memory */
+	else if (owner->live_bytes > owner->peak_bytes && change != CHANGE_GIVEN_BACK)
+		raise_peak(owner, memory->born);
 }
 
 /* False if it never held anything here. */

@@ -256,9 +256,12 @@ struct lazy { /* a value at the peak of a composition */
 	uint64_t bytes, epoch;
 };
 
+struct memory;
+
 struct owner_bytes {
 	uint64_t live_bytes, peak_bytes, frozen_bytes;
 	struct lazy at_peak[2]; /* of device.whole, device.allocated */
+	uint64_t raised_by, before_bytes; /* the memory (its `born`) that raised the peak last, and what it was */
 };
 
 struct pool_reads { /* what the program read of the pool that PyTorch uses */
@@ -316,8 +319,7 @@ uint8_t slot_ordinal(unsigned slot); /* of device memory: MEMTRACE_DEVICE_UNKNOW
 uint64_t device_capacity_bytes(const struct model *, const struct device *); /* 0: unknown */
 void device_has_blocks(struct device *);                 /* from the first block event on */
 struct composition *device_composition(struct device *); /* the one that is shown */
-void device_change_owner(struct model *, struct device *, uint16_t owner, enum change,
-			 uint64_t bytes);
+void device_change_owner(struct model *, struct device *, const struct memory *, enum change);
 /* To be called at the end of an event that added to a composition. */
 void device_note_peak(struct device *, const struct event *, const void *memory);
 /* To be called when a sum has changed, for the timeline. `memory` as of composition_set_peak(). */

@@ -93,7 +93,7 @@ void memory_change(struct model *m, struct memory *memory, enum change change,
 		return;
 	change_managed(m, change, memory);
 	meter_change(&d->now.reserved, change, memory->bytes);
-	device_change_owner(m, d, memory->owner, change, memory->bytes);
+	device_change_owner(m, d, memory, change);
 	change_pytorch(d, memory, change);
 	if (!d->has_blocks)
 		composition_change(m, &d->whole, change, memory->stack, memory->label, memory->bytes);
@@ -116,9 +116,9 @@ void memory_become_cache(struct model *m, struct memory *memory)
 	if (d->timeline.revocable == memory)
 		d->timeline.now.allocated_bytes -= memory->bytes;
 	composition_change(m, &d->allocated, CHANGE_WITHDRAWN, memory->stack, memory->label, memory->bytes);
-	device_change_owner(m, d, memory->owner, CHANGE_WITHDRAWN, memory->bytes);
+	device_change_owner(m, d, memory, CHANGE_WITHDRAWN);
 	memory->owner = OWNER_PYTORCH;
-	device_change_owner(m, d, memory->owner, CHANGE_OBTAINED, memory->bytes);
+	device_change_owner(m, d, memory, CHANGE_OBTAINED);
 	if (memory->space != MEMTRACE_SPACE_VMM)
 		change_cache(d, memory, CHANGE_OBTAINED);
 }

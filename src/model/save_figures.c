@@ -65,6 +65,8 @@ static const struct field owner_fields[] = {
 	FIELD(struct owner_bytes, live_bytes),
 	FIELD(struct owner_bytes, peak_bytes),
 	FIELD(struct owner_bytes, frozen_bytes),
+	FIELD(struct owner_bytes, raised_by),
+	FIELD(struct owner_bytes, before_bytes),
 	FIELD(struct owner_bytes, at_peak[0].bytes),
 	FIELD(struct owner_bytes, at_peak[0].epoch),
 	FIELD(struct owner_bytes, at_peak[1].bytes),
@@ -200,7 +202,7 @@ SAVED_SIZE(composition, 512);
 SAVED_SIZE(snapshot, 48);
 SAVED_SIZE(snapshot_row, 16);
 SAVED_SIZE(pool_reads, 40);
-SAVED_SIZE(owner_bytes, 56);
+SAVED_SIZE(owner_bytes, 72);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
 SAVED_SIZE(device, 11904);

@@ -160,10 +160,14 @@ static void region_becomes_pytorchs_when_a_block_lands_in_it(void **state)
 	assert_int_equal(device(&s)->reserved.current_bytes, 22 * MIB);
 	assert_int_equal(owner(&s, "pytorch")->current_bytes, 22 * MIB);
 	assert_int_equal(owner(&s, "pytorch")->at_peak_bytes, 22 * MIB);
-	assert_int_equal(owner(&s, "librmm.so")->current_bytes, 0);
+	assert_null(owner(&s, "librmm.so"));
 	assert_int_equal(model_stacks_at_peak(s.m, 0, rows, 4), 2);
 	check_row(&rows[0], TORCH_OTHER, 3 * MIB, 1);
 	check_row(&rows[1], TORCH, 1 * MIB, 1);
+	obtain(&s, MEMTRACE_SPACE_DEVICE, 0x50000000, 5 * MIB, RMM); /* its own */
+	obtain(&s, MEMTRACE_SPACE_DEVICE, 0x60000000, 20 * MIB, RMM);
+	block(&s, 0x60000000, 3 * MIB, TORCH_OTHER);
+	assert_int_equal(owner(&s, "librmm.so")->peak_bytes, 5 * MIB);
 	scene_close(&s);
 }
 

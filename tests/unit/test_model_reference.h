@@ -293,6 +293,8 @@ static inline void ref_become_cache(struct reference *r, struct ref_memory *m)
 		c->peak = c->previous;
 	ref_touch(r, m->device);
 	m->cache = true;
+	if (d->owner_raised_by[m->owner] == m->born)
+		d->owner_peak[m->owner] = d->owner_before[m->owner];
 	m->owner = MODULE_TORCH;
 	c->allocations--;
 	c->total -= m->bytes;

@@ -57,7 +57,8 @@ struct ref_device {
 	uint64_t reserved_allocations, reserved_total, reserved_peak;
 	uint64_t block_allocations, block_total, block_peak;
 	uint64_t cache_allocations, cache_total, cache_peak;
-	uint64_t owner_peak[REF_OWNERS];
+	uint64_t owner_peak[REF_OWNERS], owner_before[REF_OWNERS]; /* and before the memory that raised it last */
+	uint64_t owner_raised_by[REF_OWNERS]; /* its `born` */
 };
 
 struct ref_handle_free {
@@ -206,8 +207,13 @@ static inline void ref_rise(struct reference *r, unsigned device, const struct r
 	ref_raise(&d->reserved_peak, sums.reserved);
 	ref_raise(&d->cache_peak, sums.pytorch_reserved);
 	ref_raise(&d->block_peak, ref_pytorch_allocated(r, device, &count));
-	for (int i = 0; i < REF_OWNERS; i++)
+	for (int i = 0; i < REF_OWNERS; i++) {
+		if (memory && sums.owners[i] > d->owner_peak[i] && d->owner_raised_by[i] != memory->born) {
+			d->owner_before[i] = d->owner_peak[i];
+			d->owner_raised_by[i] = memory->born;
+		}
 		ref_raise(&d->owner_peak[i], sums.owners[i]);
+	}
 }
 
 #endif
