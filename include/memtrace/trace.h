@@ -152,6 +152,7 @@ struct memtrace_header {
 	uint64_t end_offset; /* end of the last complete chunk; chunks_offset when there is none */
 	char front_path[256]; /* "", or where the front is, zero-terminated: see below */
 	uint64_t bound_bytes; /* the file is not to become larger, 0: no bound; see "A bounded trace" */
+	uint64_t pid_namespace; /* inode of /proc/self/ns/pid, in which `pid` is its number; 0 unknown */
 };
 
 /* At the end of the producer: made of what could be read of a damaged trace, or of one whose process was killed. It

@@ -53,6 +53,7 @@ void load_refresh_facts(struct loaded *loaded)
 		.trace_path = facts->path,
 		.pid = facts->pid,
 		.ended = ended_of(facts),
+		.may_run_elsewhere = facts->may_run_elsewhere,
 		.status = facts->status,
 		.duration_ns = facts->duration_ns,
 		.file_bytes = facts->file_bytes,

@@ -20,6 +20,7 @@ struct summary_facts {
 	const char *trace_path; /* NULL: there is no file */
 	uint32_t pid;
 	enum summary_ended ended;
+	bool may_run_elsewhere; /* its end is unknown for that reason */
 	int32_t status;       /* exit status or signal, -1 unknown */
 	uint64_t duration_ns; /* of the program, as far as it was traced */
 	uint64_t file_bytes;  /* on disk */

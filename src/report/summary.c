@@ -78,7 +78,8 @@ void summary_add_ended(struct text *out, const struct summary_facts *facts)
 	else if (facts->ended == SUMMARY_RUNNING)
 		text_add(out, ", still running");
 	else if (facts->ended == SUMMARY_UNKNOWN)
-		text_add(out, ", ended without notice");
+		text_add(out, facts->may_run_elsewhere ? ", ended without notice or still running elsewhere"
+						       : ", ended without notice");
 	else if (facts->ended == SUMMARY_ABORT)
 		text_add(out, ", aborted after its end");
 	else if (facts->status > 0)

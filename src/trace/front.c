@@ -33,6 +33,7 @@ static void header_init(struct memtrace_header *header)
 	header->start_realtime_ns = now_ns(CLOCK_REALTIME);
 	header->start_monotonic_ns = now_ns(CLOCK_MONOTONIC);
 	header->pid_start_ticks = proc_start_ticks(header->pid);
+	header->pid_namespace = proc_pid_namespace();
 	proc_boot_id(header->boot_id, sizeof header->boot_id);
 	strcpy(header->producer, "memtrace " VERSION_TEXT);
 	header->live_offset = MEMTRACE_PAGE;

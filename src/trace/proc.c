@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #define FIELD_NAME 2
 #define FIELD_PARENT 4
+#define FIELD_THREADS 20
 #define FIELD_START 22
 
 size_t proc_read(const char *path, char *buffer, size_t bytes)
@@ -47,14 +49,40 @@ uint64_t proc_stat_parent(const char *stat)
 	return stat_number(stat, FIELD_PARENT);
 }
 
-uint64_t proc_start_ticks(uint32_t pid)
+bool proc_stat_is_over(const char *stat)
 {
-	char path[32], stat[1024];
+	const char *name_end = strrchr(stat, ')');
+	bool is_waited_for = name_end && (!strncmp(name_end, ") Z", 3) || !strncmp(name_end, ") X", 3));
+	return is_waited_for && stat_number(stat, FIELD_THREADS) <= 1;
+}
+
+static void read_stat(uint32_t pid, char *stat, size_t bytes)
+{
+	char path[32];
 	struct text text;
 	text_init_fixed(&text, path, sizeof path);
 	text_printf(&text, "/proc/%u/stat", pid);
-	proc_read(text_string(&text), stat, sizeof stat);
+	proc_read(text_string(&text), stat, bytes);
+}
+
+uint64_t proc_start_ticks(uint32_t pid)
+{
+	char stat[1024];
+	read_stat(pid, stat, sizeof stat);
 	return proc_stat_start(stat);
+}
+
+uint64_t proc_running_since(uint32_t pid)
+{
+	char stat[1024];
+	read_stat(pid, stat, sizeof stat);
+	return proc_stat_is_over(stat) ? 0 : proc_stat_start(stat);
+}
+
+uint64_t proc_pid_namespace(void)
+{
+	struct stat facts;
+	return stat("/proc/self/ns/pid", &facts) ? 0 : facts.st_ino;
 }
 
 void proc_boot_id(char *buffer, size_t bytes)

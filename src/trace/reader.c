@@ -83,7 +83,9 @@ static void fill_facts(struct trace *trace)
 	facts->write_errno = live->write_errno;
 	facts->repaired = strstr(trace->header.producer, MEMTRACE_REPAIRED) != NULL;
 	facts->cut = facts->repaired && strstr(trace->header.producer, MEMTRACE_CUT);
-	facts->still_running = !facts->ended && process_is_running(&trace->header);
+	enum process_state state = facts->ended ? PROCESS_GONE : process_look(&trace->header);
+	facts->still_running = state == PROCESS_RUNS;
+	facts->may_run_elsewhere = state == PROCESS_UNKNOWN;
 	account(trace);
 }
 

@@ -28,6 +28,7 @@ struct trace_facts {
 	uint64_t file_bytes;  /* allocated on disk */
 	enum memtrace_ended ended;
 	bool still_running; /* pid, start time and boot id still live */
+	bool may_run_elsewhere; /* its machine or container is not in sight from here */
 	int32_t status;     /* -1 unknown */
 	int32_t write_errno;
 	bool torn; /* a chunk or window did not check out: what follows it was given up */

@@ -13,7 +13,7 @@
 /* In a bounded trace chunks are given up and others put there while it is read, if its program is running. */
 static bool is_moving(const struct trace *trace)
 {
-	return trace->header.bound_bytes && process_is_running(&trace->header);
+	return trace->header.bound_bytes && process_look(&trace->header) != PROCESS_GONE;
 }
 
 static void is_missing(struct trace *trace, const char *what, const struct chunk_ref *chunk, const char *reason)

@@ -117,7 +117,9 @@ int chunk_list_add(struct chunk_list *, const struct chunk_ref *); /* 0 or -ENOM
 int states_find(struct trace *);
 
 /* reader_process.c */
-bool process_is_running(const struct memtrace_header *);
+enum process_state { PROCESS_GONE, PROCESS_RUNS, PROCESS_UNKNOWN /* it would be out of sight from here */ };
+
+enum process_state process_look(const struct memtrace_header *);
 
 /* reader.c: the first reason stays. */
 void reader_is_torn(struct trace *, const char *format, ...) __attribute__((format(printf, 2, 3)));

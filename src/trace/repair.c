@@ -259,6 +259,7 @@ static void carry_identity(struct work *work)
 			    work->from->header.producer);
 	text_string(&producer);
 	header->bound_bytes = work->from->header.bound_bytes;
+	header->pid_namespace = work->from->header.pid_namespace;
 	work->to.area.bound_bytes = header->bound_bytes ? UINT64_MAX / 2 : 0; /* nothing is given up here */
 }
 

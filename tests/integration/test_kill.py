@@ -1,12 +1,16 @@
 """SIGKILL at any moment: the trace reads, and it holds every call that had returned."""
 
-import subprocess
 import collections
 import json
 import os
+import pathlib
 import random
 import re
+import shutil
 import struct
+import subprocess
+import sys
+import textwrap
 import time
 
 import pytest
@@ -149,3 +153,85 @@ def test_a_trace_says_whether_its_process_still_runs(library, tool, tmp_path):
     process.kill()
     process.communicate()
     assert support.report(tmp_path / "run.mtrace")["program"]["ended"] == "unknown"
+
+
+FIRST_ENDS = """
+    import ctypes, os, sys, threading
+    cuda = ctypes.CDLL("libcuda.so.1")
+    address = ctypes.c_uint64()
+    def last():
+        assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1000)) == 0
+        print("ready", flush=True)
+        sys.stdin.readline()
+        os._exit(0)
+    threading.Thread(target=last).start()
+    ctypes.CDLL(None).syscall(60, 0)  # exit(): of this thread alone
+"""
+CONTAINER = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+ELSEWHERE = "ended without notice or still running elsewhere"
+
+
+def has_containers():
+    return shutil.which("unshare") and not subprocess.run([*CONTAINER, "true"], capture_output=True).returncode
+
+
+@pytest.mark.skipif(not has_containers(), reason="no process namespaces: they need root and util-linux")
+def test_a_trace_of_a_container_says_whether_its_process_still_runs(library, tool, tmp_path):
+    """Where it cannot be seen it is not called dead."""
+    def told(*before):
+        return support.run([*before, tool, "check", tmp_path / "run.mtrace"], support.environment(preload=False)).stdout
+
+    process = subprocess.Popen(
+        [*CONTAINER, support.PROGRAMS / "counted", tmp_path / "counters", "1"],
+        env=traced.environment(tmp_path),
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout.readline() == b"ready\n"
+    trace = tmp_path / "run.mtrace"
+    while not trace.exists() or not trace.read_bytes()[:8].strip(b"\0"):
+        assert process.poll() is None
+    is_outside = os.stat("/proc/self/ns/pid").st_ino == 0xEFFFFFFC  # else these tests are in a container themselves
+    assert "still running" in told() and ELSEWHERE not in told()
+    assert ELSEWHERE in told(*CONTAINER)
+    process.kill()
+    process.communicate()
+    while "still running" in told() and ELSEWHERE not in told():  # its last moment
+        pass
+    assert told().rstrip().endswith("ended without notice" if is_outside else ELSEWHERE)
+    assert ELSEWHERE in told(*CONTAINER)
+    assert support.report(trace)["program"]["ended"] == "unknown"
+
+
+@pytest.mark.linked
+def test_a_process_that_nobody_waits_for_has_ended_all_the_same(library, tool, tmp_path):
+    """As in a container whose first process is no init. Whose first thread ends goes on."""
+    process = subprocess.Popen(
+        [support.PROGRAMS / "leave", "kill"], env=traced.environment(tmp_path), stdout=subprocess.DEVNULL
+    )
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert " Z " in pathlib.Path(f"/proc/{process.pid}/stat").read_text()
+    assert support.report(tmp_path / "run.mtrace")["program"]["ended"] == "unknown"
+    process.wait()
+
+
+def test_a_process_whose_first_thread_has_ended_runs(library, tool, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(FIRST_ENDS)],
+        env=traced.environment(tmp_path), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )
+    assert process.stdout.readline() == b"ready\n"
+    while " Z " not in pathlib.Path(f"/proc/{process.pid}/stat").read_text():
+        assert process.poll() is None
+    assert support.report(tmp_path / "run.mtrace")["program"]["ended"] == "running"
+    process.communicate(b"\n")
+    assert support.report(tmp_path / "run.mtrace")["program"]["ended"] == "_exit"
+
+
+def test_a_process_of_another_boot_or_machine_is_not_called_dead(library, tool, tmp_path):
+    run = traced.run(tmp_path, "leave", "kill")
+    assert support.memtrace("check", run.trace).rstrip().endswith("ended without notice")
+    whole = run.trace.read_bytes()
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
+    assert boot in whole[:4096]
+    run.trace.write_bytes(whole.replace(boot, b"0" * len(boot), 1))
+    assert support.memtrace("check", run.trace).rstrip().endswith(ELSEWHERE)
