@@ -156,6 +156,14 @@ static bool is_more_than_pieces(const struct situation *at, uint64_t bytes)
 	return bytes > 2 * (at->verdict->evidence.idle_bytes - at->oom->flushed_bytes);
 }
 
+/* Threads that each have a stream leave their idle memory there: it grows with them. */
+static bool explains_pieces(const struct situation *at)
+{
+	const struct verdict *verdict = at->verdict;
+	return is_more_than_pieces(at, verdict->evidence.growth_bytes) ||
+	       (verdict->kind == VERDICT_KIND_PER_THREAD && are_holes_of_streams(at));
+}
+
 /* One more set of the weights is a copy, however it grew; sets that go on being made are a leak. */
 static bool is_one_copy(struct situation *at)
 {
@@ -187,7 +195,7 @@ static void judge_rest(struct situation *at)
 {
 	struct verdict *verdict = at->verdict, before = *verdict;
 	bool fragmented = is_fragmented(at);
-	if (judge_growth(at, &before) && (!fragmented || is_more_than_pieces(at, verdict->evidence.growth_bytes)))
+	if (judge_growth(at, &before) && (!fragmented || explains_pieces(at)))
 		return;
 	*verdict = before;
 	if (fragmented && judge_duplicate(at) && verdict->is_certain && is_more_than_pieces(at, verdict->evidence.bytes))

@@ -2,6 +2,7 @@
  * what would not help. Must never name what the program does already, nor what gains nearly nothing. */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "model/verdict_private.h"
 
 static const char *const foreach_words[] = {"_multi_tensor", NULL};
@@ -72,8 +73,9 @@ static void advise_evaluation(struct situation *at)
 {
 	struct verdict *verdict = at->verdict;
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	bool is_open = evidence->categories.provisional_bytes[MODEL_ACTIVATIONS] * 2 > verdict_graph_bytes(evidence);
-	if (!at->work->is_without_grad)
+	uint64_t open_bytes = evidence->categories.provisional_bytes[MODEL_ACTIVATIONS] + evidence->pass_bytes;
+	bool is_open = open_bytes * 2 > verdict_graph_bytes(evidence);
+	if (!at->work->is_without_grad && !verdict_is_unrecorded(at, at->oom->stack))
 		add(verdict, is_open ? ADVICE_NO_GRAD_IF : ADVICE_NO_GRAD, verdict_graph_bytes(evidence));
 	add(verdict, ADVICE_SMALLER_EVAL, (evidence->batch_bytes + evidence->asked_bytes) / 2);
 	if (!at->work->has_trained && evidence->categories.bytes[MODEL_PARAMETERS] * 4 > evidence->live_bytes)
@@ -91,6 +93,37 @@ static void advise_weights(struct situation *at)
 
 /* ---------- all ---------- */
 
+/* What the program's own optimizer has made in the step that goes on, and holds: no state. */
+static uint64_t held_in_step_bytes(const struct situation *at)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; at->map && i < at->map->block_count; i++) {
+		const struct segment_block *block = &at->map->blocks[i];
+		enum model_category category = model_label_category(at->m, block->label);
+		bool may_go = category == MODEL_OTHER || category == MODEL_TEMPORARY || category == MODEL_ACTIVATIONS;
+		bytes += may_go && marks_at(at, block->stack).flags & MARK_FLAG(MARK_OPTIMIZER) ? block->bytes : 0;
+	}
+	return bytes;
+}
+
+static uint64_t state_in_map(const struct situation *at)
+{
+	uint64_t bytes = at->map ? 0 : UINT64_MAX;
+	for (size_t i = 0; at->map && i < at->map->block_count; i++)
+		if (model_label_category(at->m, at->map->blocks[i].label) == MODEL_OPTIMIZER_STATE)
+			bytes += at->map->blocks[i].bytes;
+	return bytes;
+}
+
+static void advise_step(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	if (stack_has_word(at, at->oom->stack, foreach_words))
+		add(verdict, ADVICE_NO_FOREACH, verdict->evidence.categories.bytes[MODEL_TEMPORARY]);
+	else
+		add(verdict, ADVICE_STEP_PIECES, held_in_step_bytes(at));
+}
+
 static void advise_phase(struct situation *at, enum verdict_kind phase)
 {
 	struct verdict *verdict = at->verdict;
@@ -103,8 +136,8 @@ static void advise_phase(struct situation *at, enum verdict_kind phase)
 	if (verdict->evidence.step_most_bytes)
 		add(verdict, ADVICE_CUT_BATCH,
 		    verdict->evidence.live_bytes + verdict->evidence.asked_bytes - verdict->evidence.step_most_bytes);
-	if (phase == VERDICT_KIND_OPTIMIZER && stack_has_word(at, at->oom->stack, foreach_words))
-		add(verdict, ADVICE_NO_FOREACH, verdict->evidence.categories.bytes[MODEL_TEMPORARY]);
+	if (phase == VERDICT_KIND_OPTIMIZER)
+		advise_step(at);
 	if (is_of_embedding(at))
 		add(verdict, ADVICE_SPARSE_EMBEDDING, verdict->evidence.asked_bytes);
 }
@@ -133,6 +166,9 @@ void advise_size(struct situation *at, enum verdict_kind phase, uint64_t state_b
 	struct verdict *verdict = at->verdict;
 	advise_phase(at, phase);
 	advise_weights(at);
+	/* What a step holds that an exception has ended counts as state after it. */
+	if (phase == VERDICT_KIND_OPTIMIZER && verdict->evidence.steps)
+		state_bytes = bytes_smaller(state_bytes, state_in_map(at));
 	add(verdict, ADVICE_DROP_COPY, at->spare_bytes);
 	add(verdict, ADVICE_SMALLER_STATE, state_bytes * 3 / 4);
 	add(verdict, ADVICE_SHARD_STATE, state_bytes / 2);

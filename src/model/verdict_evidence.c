@@ -65,6 +65,23 @@ bool stack_has_word(const struct situation *at, uint32_t id, const char *const *
 	return false;
 }
 
+/* The symbols of autograd can be read: not where they were stripped. */
+static bool is_recording_told(const struct situation *at)
+{
+	for (uint32_t stack = 1; stack <= defs_stack_count(at->m->defs); stack++)
+		if (marks_at(at, stack).native & MARK_RECORDED)
+			return true;
+	return false;
+}
+
+/* A compiled graph asks autograd once, for all of it. */
+bool verdict_is_unrecorded(const struct situation *at, uint32_t stack)
+{
+	struct stack_marks marks = marks_at(at, stack);
+	bool may_tell = has_native_frames(at, stack) && !(marks.flags & MARK_COMPILED);
+	return may_tell && !(marks.native & (MARK_RECORDED | MARK_FACTORY)) && is_recording_told(at);
+}
+
 /* ---------- actions ---------- */
 
 static bool is_before(const struct verdict_action *a, const struct verdict_action *b)

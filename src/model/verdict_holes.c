@@ -59,6 +59,14 @@ static enum hole largest_of(const uint64_t sums[HOLE_COUNT])
 	return largest;
 }
 
+bool are_holes_of_streams(const struct situation *at)
+{
+	uint64_t sums[HOLE_COUNT] = {0};
+	if (at->map)
+		sum_holes(at, sums);
+	return largest_of(sums) == HOLE_OTHER_STREAM && sums[HOLE_OTHER_STREAM];
+}
+
 /* What a pass makes it needs: it can neither be freed nor be made sooner. */
 static bool is_of_pass(const struct situation *at, uint32_t stack)
 {

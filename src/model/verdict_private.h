@@ -43,6 +43,8 @@ bool has_native_frames(const struct situation *, uint32_t stack); /* else they w
 struct stack_marks marks_at(const struct situation *, uint32_t stack);
 /* A frame of the stack whose function has one of the words in its name; words end with NULL. */
 bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);
+/* Made in torch.inference_mode(); false too where that cannot be told. */
+bool verdict_is_unrecorded(const struct situation *, uint32_t stack);
 bool verdict_add_action(struct verdict *, enum verdict_advice, bool is_known, uint64_t saves_bytes);
 void verdict_add_not(struct verdict *, enum verdict_not_advised);
 
@@ -88,6 +90,7 @@ void judge_host(struct situation *, size_t index);
 
 /* verdict_holes.c */
 void judge_fragmentation(struct situation *);
+bool are_holes_of_streams(const struct situation *); /* most of what is idle is another stream's */
 bool is_packed(const struct situation *); /* in one piece it would not get on either */
 
 /* verdict_trial.c: what only the first step needs */

@@ -1,41 +1,12 @@
 /* Is something kept that grows? Two witnesses must agree: the minimum of live memory rises over the last
  * stretch of the run, and of what is live, blocks of the same stacks were born all along that stretch. What
  * is bounded (a queue that is full, a model that is set up) fails one of the two. Owns that test. */
-#include "model/verdict_private.h"
+#include "model/survivors_private.h"
 
 #define TINY_BYTES  4096
 #define HOARD_COUNT 64 /* so many equal blocks of one line are a loop that appends, not a choice */
 #define STAIRS_MANY  5 /* fewer may be all that is kept */
 #define PASSES_USUAL 8 /* before a backward, at most */
-
-struct family { /* live blocks of one place, born while memory grew */
-	uint64_t place;
-	uint32_t stack; /* of the first */
-	uint32_t count;
-	uint64_t bytes;
-	uint64_t windows; /* bit a window with a birth */
-	uint64_t cast_bytes, cast_each_bytes; /* copies that autocast made; the largest of them */
-	uint64_t smallest_bytes, largest_bytes /* asked */, newest_born, newest_bytes;
-	uint64_t early_bytes; /* asked for the largest of the first half of the rise */
-	uint32_t threads; /* changes of thread from one to the next, plus one */
-	uint16_t last_thread;
-	uint8_t label;
-};
-
-struct families {
-	struct family *rows;
-	uint32_t mask, used;
-	struct trend_growth growth;
-	uint64_t explained_bytes; /* by families that recur */
-	uint64_t count;
-	uint64_t graph_bytes, parameter_bytes, thread_bytes, growing_bytes;
-	uint64_t collected_bytes; /* of places whose blocks Python's collector has freed before */
-	uint64_t cast_bytes, cast_each_bytes; /* likewise */
-	uint64_t source_bytes;		      /* twice as large as these */
-	uint32_t stacks, graph_stacks, graph_count; /* of the largest of them */
-	uint32_t other_count;		    /* of the most frequent place outside a graph */
-	const struct family *largest;
-};
 
 static struct family *family_of(struct families *all, uint64_t place)
 {
@@ -134,9 +105,17 @@ static bool is_collected(const struct situation *at, const struct family *family
 	return d && bursts_were_anywhere(d, marks_at(at, family->stack).site, at->end);
 }
 
-static bool is_of_threads(const struct situation *at, const struct families *all, const struct family *family)
+/* No more than the parameters that are there need, and none of these are new: a layer more is trained, or an expert was
+ * not visited before. */
+static bool is_state_of_living(const struct situation *at, const struct families *all, const struct family *family)
 {
-	return family->threads >= THREADS_LEAST && is_a_threads_own(at, &all->growth, family->stack);
+	uint64_t living = 0, born = 0;
+	for (size_t i = 0; i < at->map->block_count; i++)
+		living += model_label_category(at->m, at->map->blocks[i].label) == MODEL_PARAMETERS;
+	for (uint32_t i = 0; i <= all->mask; i++)
+		if (model_label_category(at->m, all->rows[i].label) == MODEL_PARAMETERS && recurs(all, &all->rows[i]))
+			born += all->rows[i].count;
+	return model_parameters_of_size(at->m, family->largest_bytes) && family->count <= 2 * living && born * 4 < living;
 }
 
 /* Parameters that are made while training goes on, or by each thread, belong to models that are made again, and so does
@@ -145,26 +124,14 @@ static bool may_leak(const struct situation *at, const struct families *all, con
 {
 	enum model_category category = model_label_category(at->m, family->label);
 	if (category == MODEL_PARAMETERS)
-		return at->work->backwards >= 4 || is_collected(at, family) || is_of_threads(at, all, family);
+		return at->work->backwards >= 4 || is_collected(at, family) || family_is_of_threads(at, all, family);
 	if (category == MODEL_WORKSPACE) /* of a library has its bound, unless threads are without */
-		return is_of_threads(at, all, family);
+		return family_is_of_threads(at, all, family);
 	if (category == MODEL_GRADIENTS && family->count > model_parameters_of_size(at->m, family->largest_bytes))
 		return true;
 	if (category == MODEL_OPTIMIZER_STATE)
-		return all->growth.series == &at->trend->steps;
+		return all->growth.series == &at->trend->steps && !is_state_of_living(at, all, family);
 	return category != MODEL_GRADIENTS;
-}
-
-static bool is_in_graph(const struct situation *at, const struct family *family)
-{
-	enum model_category category = model_label_category(at->m, family->label);
-	enum model_detail detail = model_label_detail(at->m, family->label);
-	return category == MODEL_ACTIVATIONS || category == MODEL_GRADIENTS || detail == MODEL_DETAIL_DROPPED_GRAPH;
-}
-
-static bool is_in_module(const struct situation *at, const struct family *family)
-{
-	return marks_at(at, family->stack).flags & MARK_FLAG(MARK_FORWARD);
 }
 
 /* Each block is larger than those before it. What autograd keeps of one line may be of many sizes in every pass. */
@@ -172,7 +139,13 @@ static bool is_growing(const struct situation *at, const struct family *family)
 {
 	bool is_varied = family->largest_bytes > family->smallest_bytes * 2 &&
 			 family->newest_bytes * 4 > family->largest_bytes * 3;
-	return is_varied && (!is_in_graph(at, family) || family->early_bytes * 5 <= family->largest_bytes * 4);
+	return is_varied && (!family_is_in_graph(at, family) || family->early_bytes * 5 <= family->largest_bytes * 4);
+}
+
+/* What is made from nothing is no output of a layer. */
+static bool is_of_layer(const struct situation *at, const struct family *family)
+{
+	return family_is_in_module(at, family) && !(marks_at(at, family->stack).native & MARK_FACTORY);
 }
 
 static void sum_family(const struct situation *at, struct families *all, const struct family *family)
@@ -184,8 +157,9 @@ static void sum_family(const struct situation *at, struct families *all, const s
 		all->largest = family;
 	if (is_collected(at, family))
 		all->collected_bytes += family->bytes;
-	if (is_in_graph(at, family) || is_in_module(at, family)) {
+	if (family_is_in_graph(at, family) || is_of_layer(at, family)) {
 		all->graph_bytes += family->bytes;
+		all->unrecorded_bytes += verdict_is_unrecorded(at, family->stack) ? family->bytes : 0;
 		all->graph_stacks++;
 		if (family->count > all->graph_count)
 			all->graph_count = family->count;
@@ -212,10 +186,30 @@ static void sum_sources(struct families *all)
 			all->source_bytes += all->rows[i].bytes;
 }
 
-/* What is there already and what is new are put together. Otherwise the next is larger because the data are. */
-static bool is_joined(const struct situation *at, const struct family *family)
+static bool is_join(const struct situation *at, uint32_t stack)
 {
-	return !has_native_frames(at, family->stack) || marks_at(at, family->stack).native & MARK_JOIN;
+	return marks_at(at, stack).native & MARK_JOIN;
+}
+
+/* A cache that is reordered after it was joined has that size in both places. */
+static bool is_join_of_size(const struct situation *at, const struct family *family, uint32_t stack, uint64_t bytes)
+{
+	return is_join(at, stack) && bytes * 17 / 16 >= family->largest_bytes && bytes <= family->largest_bytes * 17 / 16;
+}
+
+static bool is_joined_elsewhere(const struct situation *at, const struct families *all, const struct family *family)
+{
+	for (uint32_t i = 0; i <= all->mask; i++)
+		if (all->rows[i].count && is_join_of_size(at, family, all->rows[i].stack, all->rows[i].largest_bytes))
+			return true;
+	return at->oom && is_join_of_size(at, family, at->oom->stack, at->oom->requested_bytes);
+}
+
+/* What is there already and what is new are put together. Otherwise the next is larger because the data are. */
+static bool is_joined(const struct situation *at, const struct families *all, const struct family *family)
+{
+	return !has_native_frames(at, family->stack) || is_join(at, family->stack) ||
+	       is_joined_elsewhere(at, all, family);
 }
 
 /* Equal ones that were made at several times were kept beside each other; what is made anew is as old as its size. */
@@ -225,6 +219,24 @@ static bool are_beside(const struct family *family)
 	return are_equal && __builtin_popcountll(family->windows) >= 3;
 }
 
+/* In a module it may be what its layers join for a larger batch; not where the call that made it is over, and nothing
+ * goes backwards, or a cache has made it. */
+static bool is_of_a_layer_alone(const struct situation *at, const struct family *family)
+{
+	if (!family_is_in_module(at, family))
+		return false;
+	return !is_join(at, family->stack) || (at->work->has_trained && !family_is_of_cache(at, family));
+}
+
+static bool has_grown(const struct situation *at, const struct families *all, const struct family *family)
+{
+	const struct trend_series *events = &at->trend->events;
+	if (!family->count || family->count > 64 || family->newest_born < events->windows[events->count / 2].begin)
+		return false;
+	bool is_as_large = family->bytes * 8 >= all->growth.bytes && family->bytes <= all->growth.bytes * 8;
+	return is_as_large && is_joined(at, all, family) && may_leak(at, all, family) && !is_of_a_layer_alone(at, family);
+}
+
 /* A stack of which one block is live that is nearly as large as what grew: made anew, ever larger. What came at once
  * did not grow. */
 static void sum_grown(const struct situation *at, struct families *all)
@@ -232,10 +244,7 @@ static void sum_grown(const struct situation *at, struct families *all)
 	bool is_gradual = all->growth.steepest_bytes * 2 < all->growth.bytes;
 	for (uint32_t i = 0; is_gradual && i <= all->mask; i++) {
 		const struct family *family = &all->rows[i];
-		if (!family->count || family->newest_born < at->trend->events.windows[at->trend->events.count / 2].begin)
-			continue;
-		bool is_as_large = family->bytes * 8 >= all->growth.bytes && family->bytes <= all->growth.bytes * 8;
-		if (!is_joined(at, family) || !may_leak(at, all, family) || family->count > 64 || !is_as_large || is_in_module(at, family))
+		if (!has_grown(at, all, family))
 			continue;
 		all->growing_bytes += are_beside(family) ? 0 : family->bytes;
 		all->explained_bytes += family->bytes;
@@ -245,31 +254,13 @@ static void sum_grown(const struct situation *at, struct families *all)
 	}
 }
 
-/* A list keeps one block an entry; a graph the outputs of many layers, and the batch that went in, which may be the
- * larger part. */
-static bool is_whole_graph(const struct families *all)
+static void advise_graph(struct situation *at, const struct families *all, bool by_step)
 {
-	bool is_most = all->graph_bytes * 2 > all->explained_bytes || all->stacks >= 4;
-	bool has_layers = is_most && all->graph_stacks >= 2;
-	bool has_several = all->other_count && all->graph_count * 2 >= 3 * all->other_count; /* outputs for each batch */
-	return (has_layers || has_several) && all->graph_bytes * 4 > all->explained_bytes;
-}
-
-static enum verdict_kind kind_of(const struct situation *at, const struct families *all)
-{
-	static const char *const cache_words[] = {"cache", "kv_", "past_key", NULL};
-	static const char *const copy_words[] = {"deepcopy", NULL}; /* meant to be kept */
-	uint64_t half = all->explained_bytes / 2;
-	if (all->thread_bytes > half && is_of_threads(at, all, all->largest))
-		return VERDICT_KIND_PER_THREAD;
-	bool is_model = all->parameter_bytes > half && !stack_has_word(at, all->largest->stack, copy_words);
-	if (is_model || all->collected_bytes > half)
-		return VERDICT_KIND_CYCLE;
-	if (all->growing_bytes > half || stack_has_word(at, all->largest->stack, cache_words))
-		return VERDICT_KIND_CACHE;
-	if (is_whole_graph(all))
-		return VERDICT_KIND_GRAPH;
-	return VERDICT_KIND_LIST;
+	verdict_add_action(at->verdict, by_step ? ADVICE_KEEP_TEXT : ADVICE_BACKWARD_EACH, false, 0);
+	if (!survivors_graph_is_doubtful(at, all))
+		return;
+	at->verdict->is_certain = false;
+	verdict_add_action(at->verdict, ADVICE_CLEAR_LIST, false, 0);
 }
 
 static void set_verdict(struct situation *at, const struct families *all, bool by_step)
@@ -282,7 +273,7 @@ static void set_verdict(struct situation *at, const struct families *all, bool b
 	struct verdict *verdict = at->verdict;
 	struct verdict_evidence *evidence = &verdict->evidence;
 	verdict->cause = VERDICT_LEAK;
-	verdict->kind = kind_of(at, all);
+	verdict->kind = survivors_kind(at, all);
 	bool is_long = all->growth.windows >= 8 && (!all->growth.stairs || all->growth.stairs >= STAIRS_MANY);
 	verdict->is_certain = is_long && all->explained_bytes * 4 >= all->growth.bytes * 3;
 	evidence->growth_bytes = all->growth.bytes;
@@ -296,7 +287,9 @@ static void set_verdict(struct situation *at, const struct families *all, bool b
 		evidence->periods_left = (evidence->free_bytes + evidence->idle_bytes) / evidence->growth_each_bytes;
 	verdict_add_action(verdict, advice[verdict->kind], true, all->explained_bytes);
 	if (verdict->kind == VERDICT_KIND_GRAPH)
-		verdict_add_action(verdict, by_step ? ADVICE_KEEP_TEXT : ADVICE_BACKWARD_EACH, false, 0);
+		advise_graph(at, all, by_step);
+	if (verdict->kind == VERDICT_KIND_CACHE)
+		verdict_add_action(verdict, ADVICE_SHORTER_CACHE, false, 0);
 	if (verdict->kind == VERDICT_KIND_PER_THREAD) { /* which have ended is not known */
 		verdict->is_certain = false;
 		verdict_add_action(verdict, ADVICE_CLEAR_LIST, false, 0);

@@ -169,6 +169,7 @@ static const struct symbol_mark symbol_marks[] = {
 	{"_ZN2at4cuda22getCUDABlasLtWorkspace", MARK_WORKSPACE},
 	{"_ZN4c10d7Reducer", MARK_REDUCER},
 	{"_ZN2at8autocast11cached_cast", MARK_CAST},
+	{"_ZN5torch8autograd12VariableType", MARK_RECORDED},
 	{"_ZN5torch8autograd6Engine11thread_main", MARK_ENGINE},
 	{"_ZN5torch8autograd6Engine17evaluate_function", MARK_ENGINE},
 };

@@ -343,6 +343,7 @@ static void operators_are_known_by_their_mangled_names(void **state)
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5clone4callE"), MARK_CLONE);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5stack4callE"), MARK_JOIN);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops6linear4callE"), 0);
+	assert_int_equal(mark_of_symbol("_ZN5torch8autograd12VariableType12_GLOBAL__N_15addmmE"), MARK_RECORDED);
 	assert_true(mark_is_operator("_ZN2at4_ops6linear4callE"));
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops99zeros"), 0);
 	assert_int_equal(mark_of_symbol("_ZN2at4cuda24getCurrentCUDABlasHandleEb"), MARK_WORKSPACE);
