@@ -6,6 +6,7 @@ is measured. NVML tells what is in use before there is a context; without it the
 """
 
 import ctypes
+import signal
 import statistics
 import sys
 
@@ -209,6 +210,8 @@ def find_torch():
 
 
 def main():
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback
     driver = Driver()
     context = measure_context(driver)
     torch = find_torch()

@@ -7,6 +7,7 @@ its header. Which tensors a model has is asked of the model itself, built on the
 import json
 import os
 import shutil
+import signal
 import struct
 import sys
 
@@ -79,7 +80,20 @@ def make_header(tensors):
     return text + b" " * (-len(text) % 8), offset
 
 
+def write_hole(place, head, data_bytes):
+    """A file that cannot be whole is not left behind: a second try would find it there."""
+    with open(place, "xb") as file:
+        try:
+            file.write(head)
+            file.truncate(len(head) + data_bytes)
+        except OSError:
+            os.unlink(place)
+            raise
+
+
 def main():
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback
     path, folder, wanted = sys.argv[1:]
     if wanted and wanted not in NAMES:
         fail(f"--dtype is one of {', '.join(NAMES)}, not {wanted}", status=2)
@@ -93,9 +107,7 @@ def main():
         os.makedirs(folder, exist_ok=True)
         if os.path.exists(place):
             fail(f"{place} is there already; take another folder, or remove it")
-        with open(place, "xb") as file:
-            file.write(struct.pack("<Q", len(header)) + header)
-            file.truncate(8 + len(header) + data_bytes)
+        write_hole(place, struct.pack("<Q", len(header)) + header, data_bytes)
         target = os.path.join(folder, "config.json")
         if not os.path.exists(target) or not os.path.samefile(path, target):
             shutil.copyfile(path, target)

@@ -83,3 +83,12 @@ def test_what_is_no_config_is_refused(tmp_path, config, words, said, status):
     result = sparse(*words, path, tmp_path / "model", status=status)
     assert said in result.stderr and result.stderr.startswith("memtrace: "), result.stderr
     assert not (tmp_path / "model").exists()
+
+
+def test_a_file_that_cannot_be_whole_is_not_left_behind(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({**GPT2, "n_layer": 1}))
+    script = f"ulimit -f 1000; exec {TOOL} sparse-checkpoint --python {PYTHON} {tmp_path}/config.json {tmp_path}/model"
+    result = run(["/bin/sh", "-c", script], environment(preload=False, LD_LIBRARY_PATH=None))
+    assert (result.returncode, result.stdout) == (3, "")
+    assert result.stderr.startswith("memtrace: ") and result.stderr.count("\n") == 1
+    assert not list((tmp_path / "model").iterdir())
