@@ -315,7 +315,7 @@ enum memtrace_info {
 	MEMTRACE_INFO_FRAMEWORK,  /* "torch 2.15.0+cu132" */
 	MEMTRACE_INFO_ALLOC_CONF, /* PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF */
 	MEMTRACE_INFO_PYTHON,     /* "3.11.7" */
-	MEMTRACE_INFO_TREE,       /* id of the `memtrace run` that this process belongs to */
+	MEMTRACE_INFO_TREE,       /* id of the `memtrace run` that this process belongs to; OUTER/INNER of one in another */
 	MEMTRACE_INFO_NOTICE,     /* something the reader of a report should know, in words */
 	MEMTRACE_INFO_CHECK,      /* "cupti": that one tells beside the hooks what it sees */
 	MEMTRACE_INFO_SOURCE,     /* "cupti": memory is told by that one, without threads and stacks */

@@ -37,6 +37,8 @@ static const struct option_row options[] = {
 	{0},
 };
 
+#define TREE_BYTES 200 /* five runs inside one another; more are trees of their own */
+
 /* An id that no other `memtrace run` has: its processes carry it in their traces. */
 static void make_tree_id(char id[33])
 {
@@ -208,9 +210,17 @@ static bool prepare_simulation(const struct simulation *simulation, struct machi
 	       simulate_set_card(simulation, machine);
 }
 
+/* A run inside another's is a branch of that one's tree. */
+static void make_tree_path(char *path, size_t bytes, const char *id)
+{
+	const char *outer = getenv("MEMTRACE_TREE");
+	bool is_branch = outer && *outer && strlen(outer) + sizeof "/" + strlen(id) <= bytes;
+	snprintf(path, bytes, "%s%s%s", is_branch ? outer : "", is_branch ? "/" : "", id);
+}
+
 static int run(const struct arguments *arguments)
 {
-	char tree[33];
+	char id[33], tree[TREE_BYTES];
 	struct machine machine = {.name = NULL};
 	struct child child;
 	struct simulation simulation;
@@ -222,10 +232,11 @@ static int run(const struct arguments *arguments)
 	int wrong = read_simulation(arguments, &simulation);
 	if (wrong)
 		return wrong;
-	make_tree_id(tree);
+	make_tree_id(id);
+	make_tree_path(tree, sizeof tree, id);
 	if (run_preload() || setenv("MEMTRACE_TREE", tree, 1) || set_output(output) || prepare_folder())
 		return STATUS_CANNOT_RUN;
-	if (is_simulated && !prepare_simulation(&simulation, &machine, tree)) {
+	if (is_simulated && !prepare_simulation(&simulation, &machine, id)) {
 		machine_close(&machine);
 		return STATUS_CANNOT_RUN;
 	}

@@ -53,7 +53,8 @@ static bool is_trace_since(const char *path, uint64_t begin_ns)
 static bool is_of_tree(const struct loaded *loaded, const struct tree *tree)
 {
 	const char *id = defs_info(trace_defs(loaded->trace), MEMTRACE_INFO_TREE, 0);
-	return id && !strcmp(id, tree->id);
+	size_t length = strlen(tree->id);
+	return id && !strncmp(id, tree->id, length) && (!id[length] || id[length] == '/');
 }
 
 static void note_signal(struct loaded *loaded, const struct tree *tree)

@@ -77,6 +77,15 @@ def test_all_processes_of_a_tree_stand_in_a_table_by_rank(tmp_path):
         assert traced.figures(report) == (3, 1, 4000)
 
 
+def test_a_run_inside_a_run_is_in_the_table_of_both(tmp_path):
+    env = traced.environment(tmp_path, preload=False) | {"MEMTRACE_OUTPUT": "t.%p", "MEMTRACE_SUMMARY": "file"}
+    inner = f"{support.TOOL} run {LEAVE} exit"
+    script = f"{inner}; {support.TOOL} run sh -c '{LEAVE} exit; {LEAVE} exit; exit 3'"
+    result = support.run([support.TOOL, "run", "sh", "-c", script], env, cwd=tmp_path)
+    assert "there is no trace" not in result.stderr
+    assert [len(table(part)) for part in re.split("(?=memtrace: [0-9]+ processes)", result.stderr)[1:]] == [2, 3]
+
+
 def test_traces_in_folders_of_their_own_are_found(tmp_path):
     for rank in range(RANKS):
         (tmp_path / "[out]" / str(rank)).mkdir(parents=True)
