@@ -87,10 +87,11 @@ struct model_step {
 	uint64_t step; /* the n-th step of its training loop, from 1 */
 	unsigned loop; /* which loop: threads that train at once have one each, from 0 */
 	unsigned device;
+	uint32_t thread; /* that leads the loop */
 	bool is_open;
 	uint64_t begin_ns, end_ns;
 	uint64_t backwards; /* more than one: gradient accumulation, or several losses */
-	uint64_t peak_bytes;
+	uint64_t peak_bytes; /* of the device, as far as this loop's events and borders show it: other loops' blocks are in it */
 	enum model_phase peak_phase;
 	uint64_t phase_peak_bytes[MODEL_PHASE_COUNT]; /* the same of each phase alone, 0: nothing was allocated in it */
 	struct model_moment after[MODEL_MOMENT_COUNT]; /* of several forwards and backwards the last */

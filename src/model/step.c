@@ -4,6 +4,7 @@
  * and stops at the first that ended before the block was born. */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "model/model_private.h"
 
 #define RECORDS (STEPS_FIRST + STEPS_LAST)
@@ -34,7 +35,23 @@ static struct step_record *open_record(struct model *m, struct loop *loop, uint8
 	return record;
 }
 
+static void raise_peak(struct step_record *record, uint64_t bytes, enum model_phase phase)
+{
+	if (bytes <= record->peak_bytes)
+		return;
+	record->peak_bytes = bytes;
+	record->peak_phase = (uint8_t)phase;
+	bytes_raise(&record->phase_peak_bytes[phase], bytes);
+}
+
 /* ---------- moments ---------- */
+
+static const enum model_phase phase_before[MODEL_MOMENT_COUNT] = {
+	[MODEL_AFTER_FORWARD] = MODEL_PHASE_FORWARD,
+	[MODEL_AFTER_BACKWARD] = MODEL_PHASE_BACKWARD,
+	[MODEL_AFTER_OPTIMIZER] = MODEL_PHASE_OPTIMIZER,
+};
+
 
 static void note_moment(struct model *m, struct loop *loop, uint8_t slot, enum model_moment_kind kind,
 			const struct event *e)
@@ -50,6 +67,7 @@ static void note_moment(struct model *m, struct loop *loop, uint8_t slot, enum m
 	moment->allocated_bytes = c->meter.live_bytes;
 	memcpy(moment->bytes, c->label_bytes, sizeof moment->bytes);
 	record->backwards += kind == MODEL_AFTER_BACKWARD;
+	raise_peak(record, moment->allocated_bytes, phase_before[kind]); /* another loop may have taken more since */
 }
 
 static bool is_at_work(const struct model *m, const struct loop *loop, unsigned slot)
@@ -73,12 +91,10 @@ void step_note_event(struct model *m, struct loop *loop, struct device *d, const
 	d->has_phases = loop->main != 0;
 	d->step = m->attribution->has_trained ? loop->steps + 1 : 0;
 	d->phase = (uint8_t)phase_of(m, loop, e->thread);
-	if (record && bytes > record->phase_peak_bytes[d->phase])
-		record->phase_peak_bytes[d->phase] = bytes;
-	if (!record || bytes <= record->peak_bytes)
+	if (!record)
 		return;
-	record->peak_bytes = bytes;
-	record->peak_phase = d->phase;
+	bytes_raise(&record->phase_peak_bytes[d->phase], bytes);
+	raise_peak(record, bytes, (enum model_phase)d->phase);
 }
 
 /* ---------- the end ---------- */
@@ -240,6 +256,7 @@ static void describe(const struct model *m, const struct step_record *record, st
 		.step = record->step,
 		.loop = record->loop,
 		.device = slot_ordinal(record->slot),
+		.thread = m->attribution->loops[record->loop].main,
 		.is_open = record->is_open,
 		.begin_ns = record->begin_ns,
 		.end_ns = record->is_open ? m->totals.last_time_ns : record->end_ns,

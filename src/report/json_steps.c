@@ -42,6 +42,7 @@ static void add_step(struct json *json, const struct model *model, size_t index,
 	json_open(json, NULL, '{');
 	json_unsigned(json, "step", step->step);
 	json_unsigned(json, "loop", step->loop);
+	json_known(json, "thread", step->thread, step->thread);
 	json_known(json, "device", step->device != MEMTRACE_DEVICE_UNKNOWN, step->device);
 	json_bool(json, "open", step->is_open);
 	json_unsigned(json, "begin_ns", step->begin_ns);

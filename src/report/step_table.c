@@ -16,6 +16,7 @@
 
 struct group { /* of steps that follow each other */
 	struct model_step first;
+	struct model_step highest; /* the first with the highest peak: its figures are shown */
 	uint64_t last_step, count;
 	uint64_t begin_bytes, end_bytes; /* allocated after the step before, and after the last one */
 	bool has_begin, has_end;
@@ -64,6 +65,8 @@ static void add_step(struct walk *walk, struct group *group, const struct model_
 	const struct model_moment *end = &step->after[MODEL_AFTER_OPTIMIZER];
 	group->last_step = step->step;
 	group->count++;
+	if (step->peak_bytes > group->highest.peak_bytes)
+		group->highest = *step;
 	group->has_end = end->is_known;
 	group->end_bytes = end->allocated_bytes;
 	walk->has_before = end->is_known;
@@ -75,7 +78,7 @@ static bool take_group(struct walk *walk, struct group *group)
 	struct model_step step;
 	if (!take_step(walk, &step))
 		return false;
-	*group = (struct group){.first = step, .has_begin = walk->has_before, .begin_bytes = walk->before_bytes};
+	*group = (struct group){.first = step, .highest = step, .has_begin = walk->has_before, .begin_bytes = walk->before_bytes};
 	add_step(walk, group, &step);
 	for (size_t index = walk->index; !walk->style->one_each && take_step(walk, &step); index = walk->index) {
 		if (!is_equal(&group->first, &step)) {
@@ -132,7 +135,7 @@ static void add_change(struct text *out, struct unit unit, const struct group *g
 static void add_row(struct text *out, struct unit unit, const struct group *group, bool is_last,
 		    const struct step_table_style *style)
 {
-	const struct model_step *step = &group->first;
+	const struct model_step *step = &group->highest;
 	add_title(out, group, is_last);
 	add_moment(out, unit, &step->after[MODEL_AFTER_FORWARD], FORWARD_COLUMN);
 	add_moment(out, unit, &step->after[MODEL_AFTER_BACKWARD], BACKWARD_COLUMN);
@@ -145,11 +148,13 @@ static void add_row(struct text *out, struct unit unit, const struct group *grou
 	text_add_char(out, '\n');
 }
 
-static void add_heading(struct text *out, struct unit unit, unsigned loop, const struct step_table_style *style)
+/* `thread` 0: there is one loop. */
+static void add_heading(struct text *out, struct unit unit, uint32_t thread, const struct step_table_style *style)
 {
-	text_add(out, loop ? "Another loop's steps (" : "Step by step (");
-	text_add(out, unit.name);
-	text_add_char(out, ')');
+	text_add(out, thread ? "Steps of thread " : "Step by step ");
+	if (thread)
+		text_printf(out, "%u ", thread);
+	text_printf(out, "(%s)", unit.name);
 	layout_word(out, "forward", FORWARD_COLUMN);
 	layout_word(out, "backward", BACKWARD_COLUMN);
 	layout_word(out, "optimizer", OPTIMIZER_COLUMN);
@@ -166,27 +171,34 @@ static size_t count_groups(struct walk walk, uint64_t *largest_bytes, size_t *la
 	struct group group;
 	size_t count = 0;
 	for (; take_group(&walk, &group); count++) {
-		if (group.first.peak_bytes <= *largest_bytes)
+		if (group.highest.peak_bytes <= *largest_bytes)
 			continue;
-		*largest_bytes = group.first.peak_bytes;
+		*largest_bytes = group.highest.peak_bytes;
 		*largest = count;
 	}
 	return count;
 }
 
+static uint32_t thread_of(struct walk walk)
+{
+	struct model_step step;
+	return take_step(&walk, &step) ? step.thread : 0;
+}
+
 /* Of too many rows the first and the last are shown, what a run begins and ends like; that of the peak in any case. */
-static size_t print_loop(struct text *out, struct walk walk)
+static size_t print_loop(struct text *out, struct walk walk, bool is_only)
 {
 	const struct step_table_style *style = walk.style;
 	struct group group;
 	uint64_t largest_bytes = 0;
+	uint32_t thread = thread_of(walk);
 	size_t largest = 0, count = count_groups(walk, &largest_bytes, &largest), limit = style->limit;
 	size_t left_out = limit && count > limit ? count - (limit - 1) : 0;
 	size_t head = left_out ? (limit - 1) / 2 : count;
 	bool is_hidden = largest >= head && largest < head + left_out;
 	struct unit unit = unit_for(largest_bytes);
 	if (count)
-		add_heading(out, unit, walk.loop, style);
+		add_heading(out, unit, is_only ? 0 : thread, style);
 	for (size_t i = 0; take_group(&walk, &group); i++) {
 		bool is_shown = i < head || (is_hidden ? i == largest : i >= head + left_out);
 		if (is_shown)
@@ -200,12 +212,14 @@ static size_t print_loop(struct text *out, struct walk walk)
 bool step_table_print(struct text *out, const struct model *model, const struct step_table_style *style)
 {
 	struct model_step step;
-	unsigned loops = 0;
+	unsigned loops = 0, used = 0;
 	size_t rows = 0;
 	for (size_t i = 0; model_step(model, i, &step); i++)
 		loops = step.loop >= loops ? step.loop + 1 : loops;
 	for (unsigned loop = 0; loop < loops; loop++)
-		rows += print_loop(out, (struct walk){.model = model, .style = style, .loop = loop});
+		used += take_step(&(struct walk){.model = model, .style = style, .loop = loop}, &step);
+	for (unsigned loop = 0; loop < loops; loop++)
+		rows += print_loop(out, (struct walk){.model = model, .style = style, .loop = loop}, used == 1);
 	return rows;
 }
 

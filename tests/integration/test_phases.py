@@ -3,10 +3,11 @@ the categories at the peak add up."""
 
 import collections
 import json
+import re
 
 import pytest
 
-from support import TORCHES, dump, report, run_case
+from support import TORCHES, dump, memtrace, report, run_case
 
 pytestmark = pytest.mark.usefixtures("library", "tool", "simgpu")
 
@@ -90,3 +91,14 @@ def test_threads_that_train_at_once_have_loops_of_their_own(tmp_path):
     run = run_case("phases", tmp_path, SIMGPU_DEVICES="2", CASE_THREADS="1")
     told = check(run)
     assert len({step["loop"] for step in told["steps"]}) == 3
+    check_loops(run, told["steps"])
+
+
+def check_loops(run, steps):
+    """What others took is in a loop's peaks as it is in its borders; each table has the number of its thread."""
+    for step in steps:
+        assert all((bytes_then or 0) <= step["peak_bytes"] for bytes_then in step["after"].values())
+        assert step["peak_bytes"] >= max(bytes_then or 0 for bytes_then in step["phase_peaks"].values())
+    table = memtrace("steps", run.trace)
+    threads = re.findall(r"^Steps of thread (\d+) \(", table, re.M)
+    assert sorted(map(int, threads)) == sorted({s["thread"] for s in steps if s["device"] == 0 and not s["open"]})
