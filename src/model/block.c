@@ -103,8 +103,10 @@ void block_note_alloc(struct model *m, const struct event *e)
 	if (span)
 		regions_note_landing(m, span);
 	add_block(m, d, span, e);
-	if (thread->trial.is_active && trial_was_retry(m, &thread->trial, d->slot, e->bytes))
+	if (thread->trial.is_active && trial_was_retry(m, &thread->trial, d->slot, e->bytes)) {
 		d->retries++;
+		d->waits += trial_has_waited(m, &thread->trial, e);
+	}
 	trial_end(thread, e);
 }
 

@@ -297,6 +297,7 @@ struct device {
 	struct owner_bytes *owners; /* by owner */
 	uint32_t owner_capacity;
 	uint64_t retries, ooms;
+	uint64_t waits; /* of the retries: for what another stream still used */
 	uint64_t total_bytes, free_bytes;
 	struct untracked untracked;
 	struct model_fullest fullest;

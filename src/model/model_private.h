@@ -53,6 +53,8 @@ struct trial {
 	bool free_known;                     /* the device was asked */
 	uint64_t free_bytes;                 /* less what was given back before it answered */
 	uint64_t total_bytes;
+	bool has_fitting;	  /* gave back a large segment without a block that the request would have got into … */
+	uint64_t fitting_stream; /* … of this stream: that of the last of them */
 };
 
 struct undo { /* of the thread's last free */
@@ -100,6 +102,8 @@ void trial_note_failure(struct model *, const struct event *);
 void trial_note_meminfo(struct model *, const struct event *);
 bool trial_was_retry(const struct model *, const struct trial *, uint8_t slot,
 		     uint64_t block_bytes);
+/* Of a retry for this block: memory was idle that it would have got into, but for an event of another stream. */
+bool trial_has_waited(const struct model *, const struct trial *, const struct event *);
 bool trial_was_single(const struct trial *); /* one that failed, without a second attempt */
 void trial_end(struct thread *, const struct event *); /* at a block event */
 

@@ -88,6 +88,7 @@ static const struct field device_fields[] = {
 	FIELD_BELOW(struct device, phase, MODEL_PHASE_COUNT),
 	FIELD(struct device, step),
 	FIELD(struct device, retries),
+	FIELD(struct device, waits),
 	FIELD(struct device, ooms),
 	FIELD(struct device, total_bytes),
 	FIELD(struct device, free_bytes),
@@ -205,7 +206,7 @@ SAVED_SIZE(pool_reads, 40);
 SAVED_SIZE(owner_bytes, 72);
 SAVED_SIZE(spread, 24);
 SAVED_SIZE(device_figures, 192);
-SAVED_SIZE(device, 11904);
+SAVED_SIZE(device, 11912);
 SAVED_SIZE(stage_end, 40);
 SAVED_SIZE(casts, 80);
 SAVED_SIZE(bursts, 1304);

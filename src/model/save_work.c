@@ -21,6 +21,8 @@ static const struct field trial_fields[] = {
 	FIELD_BOOL(struct trial, free_known),
 	FIELD(struct trial, free_bytes),
 	FIELD(struct trial, total_bytes),
+	FIELD_BOOL(struct trial, has_fitting),
+	FIELD(struct trial, fitting_stream),
 	FIELD_END,
 };
 
@@ -158,8 +160,8 @@ static const struct field size_fields[] = {
 	FIELD_END,
 };
 
-SAVED_SIZE(trial, 80);
-SAVED_SIZE(thread, 192);
+SAVED_SIZE(trial, 96);
+SAVED_SIZE(thread, 208);
 SAVED_SIZE(stepper, 40);
 SAVED_SIZE(step_moment, 264);
 SAVED_SIZE(step_record, 872);

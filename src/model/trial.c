@@ -13,6 +13,7 @@
 
 #include "model/model_private.h"
 
+#define SMALL_BLOCK_BYTES   (1u << 20) /* larger ones are of the large pool */
 #define SMALL_SEGMENT_BYTES (2u << 20) /* of the small pool; the large pool's are larger */
 
 static struct trial *trial_of(struct model *m, const struct event *e, uint8_t slot)
@@ -45,6 +46,16 @@ static bool is_collectable(const struct memory *memory)
 	return memory->space != MEMTRACE_SPACE_VMM && memory->bytes > SMALL_SEGMENT_BYTES;
 }
 
+/* PyTorch would have taken it, had it been free: the block that was in it waits for an event. */
+static void note_fitting(struct trial *trial, const struct memory *memory)
+{
+	bool is_whole = memory->space != MEMTRACE_SPACE_VMM && memory->bytes > SMALL_SEGMENT_BYTES && !memory->is_captured;
+	if (!trial->failed_calls || !is_whole || memory->block_count || memory->bytes < trial->driver_bytes)
+		return;
+	trial->has_fitting = true;
+	trial->fitting_stream = memory->stream;
+}
+
 void trial_note_freed(struct model *m, const struct memory *memory, uint64_t bytes,
 		      uint64_t cache_bytes, const struct event *e)
 {
@@ -61,6 +72,7 @@ void trial_note_freed(struct model *m, const struct memory *memory, uint64_t byt
 	trial->pending_cache_bytes += cache_bytes;
 	undo->pending_bytes += bytes;
 	undo->pending_cache_bytes += cache_bytes;
+	note_fitting(trial, memory);
 	trial->flush_stack = e->stack;
 	trial->has_obtained = false;
 }
@@ -145,4 +157,10 @@ bool trial_was_retry(const struct model *m, const struct trial *trial, uint8_t s
 	if (!trial->failed_calls && !was_flush(m, trial))
 		return false;
 	return !was_partial_flush(m, trial, block_bytes);
+}
+
+bool trial_has_waited(const struct model *m, const struct trial *trial, const struct event *e)
+{
+	bool is_large = e->bytes > SMALL_BLOCK_BYTES && !max_split_bytes(m);
+	return is_large && trial->has_fitting && trial->fitting_stream == e->stream;
 }

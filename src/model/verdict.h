@@ -164,6 +164,7 @@ struct verdict_evidence {
 	uint64_t left_bytes;	/* live without the copies that are blamed; of a graph, the peak without it */
 	uint32_t stack;		/* the largest of them, 0 none */
 	uint64_t retries;
+	uint64_t waits; /* of these, for memory that another stream still used */
 };
 
 enum { VERDICT_ACTIONS_MAX = 3, VERDICT_NOT_MAX = 3 };

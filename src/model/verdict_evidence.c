@@ -181,6 +181,7 @@ void evidence_of_end(struct situation *at, const struct device *d)
 		.releasable_bytes = told->spread.releasable_bytes,
 		.steps = at->work->steps,
 		.retries = d->retries,
+		.waits = d->waits,
 		.periods_left = UINT64_MAX,
 	};
 	add_map(evidence, at->map);

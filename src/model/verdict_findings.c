@@ -211,7 +211,12 @@ static void find_retries(struct finder *finder)
 	verdict.cause = VERDICT_NEAR_LIMIT;
 	verdict.is_certain = retries >= RETRIES_MANY;
 	verdict.evidence.retries = retries;
-	advise_against_retries(finder, &verdict);
+	if (verdict.evidence.waits * 2 >= retries) {
+		verdict.kind = VERDICT_KIND_PENDING_FREE;
+		verdict_add_action(&verdict, ADVICE_WAIT_STREAM, false, 0);
+	} else {
+		advise_against_retries(finder, &verdict);
+	}
 	keep(finder, &verdict);
 }
 

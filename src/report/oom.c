@@ -69,8 +69,11 @@ static void add_pytorch(struct text *out, const struct model_oom *oom)
 	add_size_or_unknown(out, "  idle in its cache ", makes_sense,
 			    oom->pytorch_reserved_bytes - oom->pytorch_allocated_bytes);
 	add_size_or_unknown(out, "\n  given back while it tried ", true, oom->flushed_bytes);
+	bool is_free_told = oom->flushed_bytes && oom->free_bytes != UINT64_MAX; /* then: by PyTorch's message */
+	if (is_free_told)
+		add_size_or_unknown(out, "  free then ", true, oom->free_bytes + oom->flushed_bytes);
 	if (oom->retries) {
-		text_add(out, "  cache emptied so far ");
+		text_add(out, is_free_told ? "\n  cache emptied so far " : "  cache emptied so far ");
 		text_add_count(out, oom->retries);
 		text_add(out, oom->retries == 1 ? " time" : " times");
 	}

@@ -246,6 +246,7 @@ static void add_numbers(struct json *json, const struct verdict *verdict, const 
 	json_known(json, "steps_before_bytes", evidence->step_most_bytes, evidence->step_most_bytes);
 	json_unsigned(json, "steps", evidence->steps);
 	json_unsigned(json, "retries", evidence->retries);
+	json_unsigned(json, "retries_that_waited", evidence->waits);
 	add_blamed(json, verdict, words);
 	json_close(json, '}');
 }

@@ -66,7 +66,7 @@ static void say_composition(struct text *out, const struct verdict *verdict)
 		between = ", ";
 	}
 	bool is_said = say_rest(out, verdict, rest, between);
-	words_add_number(out, is_said ? "; the card has " : "The card has ", evidence->total_bytes);
+	words_add_number(out, is_said ? "; the card has " : "The card has ", evidence->total_bytes ? evidence->total_bytes : UINT64_MAX);
 	text_add(out, ".");
 	if (evidence->held_bytes) {
 		words_add_number(out, " ", evidence->held_bytes);

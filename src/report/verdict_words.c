@@ -235,6 +235,11 @@ static void say_near_limit(struct text *out, const struct verdict *verdict, cons
 	(void)words;
 	words_add_count(out, "PyTorch ran into the card's end ", verdict->evidence.retries, " time", " times");
 	text_add(out, ", emptied its whole cache and tried again: each costs milliseconds, and the next may fail.");
+	if (verdict->kind != VERDICT_KIND_PENDING_FREE)
+		return;
+	words_add_count(out, " In ", verdict->evidence.waits, " of these", " of these");
+	text_add(out, " memory of that size was idle, but could not be used yet: another stream had not come past it "
+		      "(record_stream).");
 }
 
 static void say_host(struct text *out, const struct verdict *verdict, const struct verdict_words *words)

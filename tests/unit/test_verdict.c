@@ -200,16 +200,16 @@ static void holes_of_another_stream_are_told(void **state)
 	assert_true(advises(&verdict, ADVICE_ONE_STREAM));
 }
 
-/* A request that the card refused and that the cache then gave way to, `times`. */
-static size_t find_after_retries(unsigned times, unsigned filled, struct verdict *found)
+/* A request that the card refused and that the cache, a segment of so much, then gave way to, `times`. */
+static size_t find_after_flushes(uint64_t cached_bytes, unsigned times, unsigned filled, struct verdict *found)
 {
 	struct scene s;
 	scene_open(&s);
 	fill(&s, filled);
 	for (unsigned i = 0; i < times; i++) {
 		uint64_t cached = segment(60 + 2 * i), asked = segment(61 + 2 * i);
-		obtain(&s, MEMTRACE_SPACE_DEVICE, cached, SIZE, TORCH);
-		block(&s, cached, SIZE, TORCH);
+		obtain(&s, MEMTRACE_SPACE_DEVICE, cached, cached_bytes, TORCH);
+		block(&s, cached, cached_bytes, TORCH);
 		block_free(&s, cached);
 		run_out(&s, MEMTRACE_SPACE_DEVICE, SIZE + 2 * MIB, TORCH);
 		give_back(&s, MEMTRACE_SPACE_DEVICE, cached, TORCH);
@@ -221,6 +221,25 @@ static size_t find_after_retries(unsigned times, unsigned filled, struct verdict
 	size_t count = model_findings(s.m, found, 1);
 	scene_close(&s);
 	return count;
+}
+
+static size_t find_after_retries(unsigned times, unsigned filled, struct verdict *found)
+{
+	return find_after_flushes(SIZE, times, filled, found);
+}
+
+/* PyTorch takes an idle segment that is large enough, unless its block still waits for another stream. */
+static void what_waits_for_another_stream_is_told_of_retries(void **state)
+{
+	struct verdict found;
+	(void)state;
+	assert_int_equal(find_after_flushes(SIZE + 2 * MIB, 3, 20, &found), 1);
+	assert_int_equal(found.kind, VERDICT_KIND_PENDING_FREE);
+	assert_int_equal(found.evidence.waits, 3);
+	assert_true(advises(&found, ADVICE_WAIT_STREAM) && !advises(&found, ADVICE_WHATIF));
+	assert_int_equal(find_after_flushes(SIZE, 3, 20, &found), 1);
+	assert_int_equal(found.kind, VERDICT_KIND_NONE);
+	assert_int_equal(found.evidence.waits, 0);
 }
 
 static void one_retry_on_a_card_that_ends_full_is_near_the_limit(void **state)
@@ -405,6 +424,7 @@ int main(void)
 		cmocka_unit_test(refusal_though_more_was_free_is_told),
 		cmocka_unit_test(memory_past_pytorch_is_outside),
 		cmocka_unit_test(holes_of_another_stream_are_told),
+		cmocka_unit_test(what_waits_for_another_stream_is_told_of_retries),
 		cmocka_unit_test(one_retry_on_a_card_that_ends_full_is_near_the_limit),
 		cmocka_unit_test(after_an_oom_no_time_is_left_to_tell_of),
 		cmocka_unit_test(what_grew_before_the_program_ended_of_another_cause_is_no_finding),
