@@ -73,15 +73,26 @@ static void settle_row(struct model *m, struct loop *loop)
 	}
 }
 
+/* A graph that is still there, of a call after the last backward: none will come. */
+static void settle_unused(struct model *m, struct block *block)
+{
+	struct call *call = block->facts.call;
+	if (!call || call->is_used || block_age(m, block) || m->devices[block->slot]->is_unwinding)
+		return;
+	tombstones_settle(m, &call->tombstones, LABEL_DROPPED);
+	if (label_meaning(block->facts.label, true).is_provisional)
+		relabel(m, block, LABEL_DROPPED);
+}
+
 void settle_at_exit(struct model *m)
 {
+	bool has_trained = m->attribution->has_trained;
 	struct block *block;
 	settle_for_report(m);
-	for (unsigned i = 0; m->attribution->has_trained && i < m->attribution->loop_count; i++)
+	for (unsigned i = 0; has_trained && i < m->attribution->loop_count; i++)
 		settle_row(m, &m->attribution->loops[i]);
-	if (!m->attribution->has_trained)
-		for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
-			settle_left(m, block);
+	for (size_t place = 0; (block = blocks_next(&m->blocks, &place));)
+		(has_trained ? settle_unused : settle_left)(m, block);
 }
 
 void settle_for_report(struct model *m)
