@@ -4,8 +4,7 @@
 #include "base/bytes.h"
 #include "model/model_private.h"
 
-/* Of the last step that was completed before `sequence`; NULL: its record is not kept. */
-static const struct step_record *last_step_before(const struct model *m, unsigned ordinal, uint64_t sequence)
+const struct step_record *last_step_before(const struct model *m, unsigned ordinal, uint64_t sequence)
 {
 	const struct attribution *a = m->attribution;
 	const struct step_record *records = a->steps.records, *last = NULL;
@@ -16,6 +15,21 @@ static const struct step_record *last_step_before(const struct model *m, unsigne
 		    records[i].end_sequence <= sequence && (!last || records[i].step > last->step))
 			last = &records[i];
 	return last;
+}
+
+const struct step_record *step_at(const struct model *m, unsigned ordinal, uint64_t sequence)
+{
+	const struct attribution *a = m->attribution;
+	uint8_t slot = ordinal < MODEL_DEVICES_MAX ? (uint8_t)ordinal : SLOT_UNKNOWN;
+	uint64_t kept = a->steps.count < STEPS_FIRST + STEPS_LAST ? a->steps.count : STEPS_FIRST + STEPS_LAST;
+	const struct step_record *found = a->loops[a->loop_of_slot[slot]].open[slot];
+	for (uint64_t i = 0; a->steps.records && i < kept; i++) {
+		const struct step_record *record = &a->steps.records[i];
+		if (record->slot == slot && record->end_sequence > sequence && record->loop == a->loop_of_slot[slot] &&
+		    (!found || record->step < found->step))
+			found = record;
+	}
+	return found;
 }
 
 /* What PyTorch's blocks could have taken in all at that moment. */

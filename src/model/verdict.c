@@ -188,7 +188,7 @@ static bool judge_growth(struct situation *at, const struct verdict *before)
 static bool comes_more(const struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return state_bytes_to_come(at) > evidence->idle_bytes + evidence->free_bytes;
+	return state_bytes_to_come(at) > evidence->idle_bytes + evidence->free_bytes || next_step_bytes(at);
 }
 
 static void judge_rest(struct situation *at)

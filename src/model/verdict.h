@@ -147,6 +147,7 @@ struct verdict_evidence {
 	uint64_t pass_bytes;   /* of these, what a pass that goes on has made, not decided yet: its graph, most likely */
 	uint64_t batch_bytes;  /* of these, what is made anew for each batch; set where it is too much */
 	uint64_t held_bytes; /* of these, what a try that ran out before has left */
+	uint64_t next_bytes; /* what the step after the first one of an optimizer needs, if that is more than there is; else 0 */
 	uint64_t step_most_bytes; /* the peak of the steps before, where this one is far above it; else 0 */
 	uint64_t steps;	       /* completed */
 	uint64_t growth_bytes; /* of the live minimum */

@@ -153,7 +153,7 @@ static bool advises_smaller_batch(const struct verdict *verdict)
 static void rule_out(struct verdict *verdict)
 {
 	const struct verdict_evidence *evidence = &verdict->evidence;
-	if (evidence->batch_bytes * 20 < evidence->live_bytes && !advises_smaller_batch(verdict))
+	if (evidence->batch_bytes * 20 < evidence->live_bytes && !evidence->next_bytes && !advises_smaller_batch(verdict))
 		verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	if (evidence->idle_bytes < evidence->missing_bytes)
 		verdict_add_not(verdict, NOT_SETTINGS);
@@ -170,6 +170,8 @@ void advise_size(struct situation *at, enum verdict_kind phase, uint64_t state_b
 	if (phase == VERDICT_KIND_OPTIMIZER && verdict->evidence.steps)
 		state_bytes = bytes_smaller(state_bytes, state_in_map(at));
 	add(verdict, ADVICE_DROP_COPY, at->spare_bytes);
+	if (phase == VERDICT_KIND_OPTIMIZER && verdict->evidence.next_bytes)
+		add(verdict, ADVICE_SMALLER_BATCH, bytes_less(verdict->evidence.next_bytes, verdict->evidence.bytes) / 2);
 	add(verdict, ADVICE_SMALLER_STATE, state_bytes * 3 / 4);
 	add(verdict, ADVICE_SHARD_STATE, state_bytes / 2);
 	if (!verdict->action_count)

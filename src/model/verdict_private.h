@@ -100,6 +100,9 @@ bool judge_trial(struct situation *);
 /* In the first step of an optimizer: what is still to come of its state; and with that, what it computes with; else 0. */
 uint64_t state_bytes_to_come(const struct situation *);
 uint64_t step_bytes_to_come(const struct situation *);
+/* What the step after the first one of an optimizer needs, which is as much as that, and the state, which that one made
+ * when its own peak was over; if it is more than there is, however that lies. Else 0. */
+uint64_t next_step_bytes(const struct situation *);
 void judge_size(struct situation *);
 
 /* verdict_advice.c: what would make that less. `phase` is that of the request; its state that of the optimizer. */

@@ -1,5 +1,6 @@
 /* Nothing leaks and nothing is in pieces: it is too much. Owns whether that is a moment (spike) or the whole
  * (too_big). What would make it less is said in verdict_advice.c. */
+#include "base/bytes.h"
 #include "model/verdict_private.h"
 
 #define STEPS_USUAL 8 /* of so many it can be said what steps usually take */
@@ -32,12 +33,16 @@ static uint64_t expected_state(const struct situation *at)
 	return copies * parameters > state ? copies * parameters : state;
 }
 
+static bool is_first_of_optimizer(const struct situation *at)
+{
+	return at->oom && !at->verdict->evidence.steps &&
+	       marks_at(at, at->oom->stack).flags & MARK_FLAG(MARK_OPTIMIZER);
+}
+
 uint64_t state_bytes_to_come(const struct situation *at)
 {
-	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	if (!at->oom || evidence->steps || !(marks_at(at, at->oom->stack).flags & MARK_FLAG(MARK_OPTIMIZER)))
-		return 0;
-	return expected_state(at) - evidence->categories.bytes[MODEL_OPTIMIZER_STATE];
+	uint64_t state = at->verdict->evidence.categories.bytes[MODEL_OPTIMIZER_STATE];
+	return is_first_of_optimizer(at) ? expected_state(at) - state : 0;
 }
 
 /* Adam takes all parameters at once where it can, and then needs as much again as they have. */
@@ -49,6 +54,38 @@ uint64_t step_bytes_to_come(const struct situation *at)
 	bool is_one_by_one = stack_has_word(at, at->oom->stack, single_words);
 	uint64_t all = is_one_by_one || !stack_has_word(at, at->oom->stack, adam_words) ? 0 : stepped_bytes(at);
 	return state + all;
+}
+
+static uint64_t state_in(const struct situation *at, const struct step_moment *moment)
+{
+	uint64_t bytes = 0;
+	for (uint8_t label = 0; label < LABEL_COUNT; label++)
+		if (model_label_category(at->m, label) == MODEL_OPTIMIZER_STATE)
+			bytes += moment->bytes[label];
+	return bytes;
+}
+
+static uint64_t state_made_in(const struct situation *at, const struct step_record *step)
+{
+	const struct step_moment *backward = &step->after[MODEL_AFTER_BACKWARD], *all = &step->after[MODEL_AFTER_OPTIMIZER];
+	return backward->is_known && all->is_known ? bytes_less(state_in(at, all), state_in(at, backward)) : 0;
+}
+
+uint64_t next_step_bytes(const struct situation *at)
+{
+	bool is_first = is_first_of_optimizer(at);
+	const struct step_record *first = is_first ? step_at(at->m, at->oom->device, at->oom->sequence) :
+						     last_step_before(at->m, at->oom->device, at->oom->sequence);
+	if (!first)
+		return 0;
+	uint64_t state_bytes = is_first ? expected_state(at) : state_made_in(at, first);
+	uint64_t peak_bytes = bytes_larger(first->phase_peak_bytes[MODEL_PHASE_FORWARD],
+					   first->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
+	uint64_t outside = bytes_less(at->oom->allocated_bytes, at->oom->pytorch_allocated_bytes);
+	uint64_t next_bytes = state_bytes ? bytes_less(peak_bytes, outside) + state_bytes : 0;
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	uint64_t room = evidence->live_bytes + evidence->idle_bytes + known_or_none(evidence->free_bytes);
+	return next_bytes > room ? next_bytes : 0;
 }
 
 /* In an optimizer's step no pass goes on: what was made after the last one is no graph. */
@@ -148,14 +185,15 @@ void judge_size(struct situation *at)
 		needed += expected_state(at) - state;
 		state = expected_state(at);
 	}
-	bool is_static = needed > verdict_usable_bytes(evidence);
+	evidence->next_bytes = next_step_bytes(at);
+	bool is_static = needed > verdict_usable_bytes(evidence), is_whole = is_static || evidence->next_bytes;
 	bool went_round = evidence->steps || at->work->backwards; /* a step of SGD allocates nothing */
 	bool is_moment = phase != VERDICT_KIND_NONE && (went_round || phase == VERDICT_KIND_OPTIMIZER ||
 							phase == VERDICT_KIND_LOAD || phase == VERDICT_KIND_EVALUATION);
 	bool is_of_batch = phase == VERDICT_KIND_NONE || phase == VERDICT_KIND_BACKWARD;
-	if (is_of_batch && !is_static && is_far_above(at))
+	if (is_of_batch && !is_whole && is_far_above(at))
 		evidence->step_most_bytes = at->work->step_most_bytes;
-	if ((is_moment || evidence->step_most_bytes) && !is_static) {
+	if ((is_moment || evidence->step_most_bytes) && !is_whole) {
 		verdict->cause = VERDICT_SPIKE;
 		verdict->kind = phase;
 	} else {

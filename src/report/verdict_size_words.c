@@ -118,6 +118,12 @@ void verdict_say_too_big(struct text *out, const struct verdict *verdict, const 
 		words_add_number(out, " With the optimizer's state they need ", verdict->evidence.bytes);
 	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
 		text_add(out, ".");
+	if (verdict->evidence.next_bytes) {
+		words_add_number(out, " The optimizer's state is there only since the first step, after its peak: a step like that "
+				      "one now needs ",
+				 verdict->evidence.next_bytes);
+		text_add(out, ".");
+	}
 	words_add_number(out, " Idle in PyTorch's cache: ", verdict->evidence.idle_bytes);
 	text_add(out, ".");
 }
