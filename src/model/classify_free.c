@@ -18,7 +18,8 @@ static enum label freed_young(const struct model *m, const struct block *block, 
 			      const struct moment_facts *facts)
 {
 	const struct block_facts *own = &block->facts;
-	if (own->is_no_grad && m->attribution->has_trained && loop->calls - own->calls >= 4)
+	bool is_of_no_graph = own->is_no_grad || (own->context == MARK_FORWARD && !own->call);
+	if (is_of_no_graph && m->attribution->has_trained && loop->calls - own->calls >= 4)
 		return LABEL_NO_GRAD;
 	if (own->label == LABEL_COPY && loop->calls > own->calls)
 		return LABEL_COPY;

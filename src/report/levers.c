@@ -55,6 +55,11 @@ uint64_t lever_above(const struct lever_facts *facts, uint64_t saves, uint64_t f
 	return bytes_smaller(saves, bytes_less(facts->peak_bytes, floor));
 }
 
+uint64_t lever_most_above(const struct lever_facts *facts, uint64_t saves, uint64_t floor)
+{
+	return lever_above(facts, saves, bytes_less(floor, facts->internal_bytes));
+}
+
 /* ---------- all ---------- */
 
 static bool is_before(const struct lever *a, const struct lever *b)

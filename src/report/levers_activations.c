@@ -53,6 +53,32 @@ static void find_mends(struct levers *levers, const struct lever_facts *facts)
 			 "the same data is twice in memory");
 }
 
+static void add_name(struct text *text, const struct def_python_frame *frame)
+{
+	const char *slash = strrchr(frame->file, '/');
+	text_add(text, " (");
+	text_add_escaped(text, slash ? slash + 1 : frame->file);
+	text_printf(text, ":%d)", frame->line);
+}
+
+/* Results of all batches of an evaluation that stay on the GPU: what is left is what one batch has, perhaps four tensors
+ * as large as its result, and what training has. */
+static void find_kept(struct levers *levers, const struct lever_facts *facts)
+{
+	uint64_t each = facts->kept.each_bytes, rest = bytes_less(facts->peak_bytes, facts->kept.bytes);
+	uint64_t left = bytes_larger(rest + each, bytes_larger(facts->training_bytes, facts->static_bytes));
+	if (facts->has_leak || !lever_is_worth(facts, bytes_less(facts->peak_bytes, left)))
+		return;
+	struct text text = lever_begin(levers, "kept_outputs");
+	text_add(&text, facts->kept.is_of_trainer ? "eval_accumulation_steps=1" : "evaluation's results to the CPU");
+	if (facts->kept.line)
+		add_name(&text, facts->kept.line);
+	lever_end(levers, bytes_less(facts->peak_bytes, left), !each || rest + 4 * each > left,
+		  facts->kept.is_of_trainer ?
+			  "Trainer keeps what all batches of an evaluation gave on the GPU until its end; that moves it to the CPU" :
+			  "what all batches of an evaluation gave is on the GPU: move each to the CPU, or keep what the metric needs");
+}
+
 /* Smaller passes in training do not lower a peak of an evaluation; and most that would lower that goes without a graph. */
 static void find_no_other(struct levers *levers)
 {
@@ -129,7 +155,7 @@ static void find_checkpointing(struct levers *levers, const struct lever_facts *
 		lever_add_useless(levers, name, words, "activations are little of the peak");
 		return;
 	}
-	saves = lever_above(facts, bytes_less(saves, bytes_less(each, facts->category[MODEL_TEMPORARY])), floor);
+	saves = lever_most_above(facts, bytes_less(saves, bytes_less(each, facts->category[MODEL_TEMPORARY])), floor);
 	if (facts->block.count < 2 || !lever_is_worth(facts, saves))
 		return;
 	struct text text = lever_begin(levers, name);
@@ -146,7 +172,7 @@ static void find_checkpointing(struct levers *levers, const struct lever_facts *
 static void find_precision(struct levers *levers, const struct lever_facts *facts)
 {
 	uint64_t full = facts->norm_bytes + bytes_smaller(facts->norm_bytes, facts->gate_bytes);
-	uint64_t saves = lever_above(facts, (bytes_less(facts->halvable_bytes, full) + facts->unfused_bytes) / 2, facts->static_bytes);
+	uint64_t saves = lever_most_above(facts, (bytes_less(facts->halvable_bytes, full) + facts->unfused_bytes) / 2, facts->static_bytes);
 	if (facts->has_autocast)
 		lever_add_useless(levers, "mixed_precision", "mixed precision", "it is in use");
 	else if (lever_is_worth(facts, saves) && saves > facts->parameter_bytes / 2)
@@ -170,7 +196,7 @@ static void find_casts(struct levers *levers, const struct lever_facts *facts)
 /* In eight parts, one of which is there at a time. */
 static void find_loss(struct levers *levers, const struct lever_facts *facts)
 {
-	uint64_t saves = lever_above(facts, facts->loss_bytes / 8 * 7, facts->static_bytes);
+	uint64_t saves = lever_most_above(facts, facts->loss_bytes / 8 * 7, facts->static_bytes);
 	if (facts->loss_count < 2 || !lever_is_worth(facts, saves))
 		return;
 	struct text text = lever_begin(levers, "chunked_loss");
@@ -183,7 +209,7 @@ static void find_loss(struct levers *levers, const struct lever_facts *facts)
 
 static void find_attention(struct levers *levers, const struct lever_facts *facts)
 {
-	uint64_t saves = lever_above(facts, facts->score_bytes, facts->static_bytes);
+	uint64_t saves = lever_most_above(facts, facts->score_bytes, facts->static_bytes);
 	if (facts->has_fused_attention || !lever_is_worth(facts, saves))
 		return;
 	lever_add(levers, "fused_attention", "scaled_dot_product_attention", saves, true,
@@ -194,6 +220,7 @@ void levers_find_activations(struct levers *levers, const struct lever_facts *fa
 {
 	find_no_grad(levers, facts);
 	find_mends(levers, facts);
+	find_kept(levers, facts);
 	if (has_unused_graph(facts) && facts->dropped_bytes > facts->category[MODEL_ACTIVATIONS] / 2) {
 		find_no_other(levers);
 		return;

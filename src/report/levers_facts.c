@@ -177,7 +177,7 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 	char buffer[NAME_BYTES];
 	struct text name;
 	struct stack_marks marks;
-	if (!stack || !grows_with_batch(share))
+	if (!stack || !grows_with_batch(share) || lever_is_kept(facts, share))
 		return;
 	marks_of_stack(defs, share->stack, &marks);
 	facts->has_checkpoints |= share->detail == MODEL_DETAIL_RECOMPUTED || marks.flags & MARK_CHECKPOINT;
@@ -228,13 +228,15 @@ static void find_scores(struct lever_facts *facts, struct scores *made, const st
 
 /* Attention scores are no burden where the library's own kernel makes none. */
 static void take_shares(struct lever_facts *facts, const struct model *model, const struct defs *defs,
-			unsigned ordinal)
+			const struct model_device *device)
 {
 	struct arena *arena = arena_create();
 	size_t count = 0;
-	const struct composition of = {COMPOSITION_PEAK, ordinal};
+	const struct composition of = {COMPOSITION_PEAK, device->ordinal};
 	const struct model_share *shares = arena ? composition_shares(arena, model, of, &count) : NULL;
 	struct scores made = {.count = 0};
+	if (shares)
+		lever_kept_find(facts, defs, shares, count, device->peak.stack);
 	if (shares)
 		find_scores(facts, &made, defs, shares, count);
 	for (size_t i = 0; shares && i < count; i++)
@@ -334,11 +336,12 @@ void lever_facts_find(struct lever_facts *facts, const struct model *model, cons
 		facts->reserved_bytes = device->pytorch_reserved.peak_bytes;
 		facts->unused_bytes = bytes_less(facts->reserved_bytes, device->pytorch_allocated.peak_bytes);
 	}
+	facts->internal_bytes = device->peak.internal_bytes;
 	facts->is_backward_peak = device->peak.phase == MODEL_PHASE_BACKWARD;
 	facts->is_optimizer_peak = device->peak.phase == MODEL_PHASE_OPTIMIZER;
 	lever_steps_find(facts, model, device->ordinal);
 	if (facts->steps)
-		take_shares(facts, model, defs, device->ordinal);
+		take_shares(facts, model, defs, device);
 	take_frames(facts, defs);
 	if (facts->steps)
 		take_findings(facts, model, device->ordinal);

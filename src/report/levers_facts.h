@@ -11,6 +11,7 @@ struct lever_facts {
 	uint64_t peak_bytes;
 	uint64_t category[MODEL_CATEGORY_COUNT]; /* at the peak */
 	bool is_backward_peak, is_optimizer_peak;
+	uint64_t internal_bytes; /* of its blocks more than was asked for: another layout may do without */
 
 	/* Parts of the peak, from its stacks; they overlap. */
 	uint64_t batch_bytes;	  /* activations, input and temporaries that grow with the batch */
@@ -47,8 +48,18 @@ struct lever_facts {
 	uint64_t optimizer_bytes; /* the highest in an optimizer's step */
 	uint64_t parameter_bytes, state_bytes, gradient_bytes; /* the most at a border */
 	uint64_t kept_gradient_bytes; /* gradients that were there during the forward pass */
-	uint64_t fresh_peak_bytes; /* of the first step, whose gradients were not there yet, with the state of later ones; 0: it was unlike the others */
+	uint64_t fresh_peak_bytes; /* of the first step, whose gradients were not there yet, with the state of later ones; 0: it was unlike the others … */
+	uint64_t fresh_most_bytes; /* … and what it was at most */
 	uint64_t world_size;	  /* 1: one process, or not known */
+
+	/* What an evaluation keeps of all its batches: it does not grow with one of them. */
+	struct {
+		bool is_possible, is_of_trainer;
+		uint64_t bytes, each_bytes; /* of one batch; 0: not known */
+		const struct def_python_frame *line; /* that makes most of it; NULL: not known */
+		uint32_t list_stack; /* of results that are in a list; 0: none */
+		uint32_t join_stack, second_stack; /* of what results are joined to; 0: none */
+	} kept;
 
 	/* The repeated module that holds most activations. */
 	struct {
@@ -64,6 +75,11 @@ void lever_facts_find(struct lever_facts *, const struct model *, const struct d
 
 /* levers_steps.c: the facts of steps. */
 void lever_steps_find(struct lever_facts *, const struct model *, unsigned ordinal);
+
+/* levers_kept.c: facts->kept from the shares of the peak; is this one of them? */
+void lever_kept_find(struct lever_facts *, const struct defs *, const struct model_share *, size_t count,
+		     uint32_t peak_stack);
+bool lever_is_kept(const struct lever_facts *, const struct model_share *);
 
 /* levers_block.c: facts->block from the shares of the peak. */
 void lever_block_find(struct lever_facts *, struct arena *, const struct defs *, const struct model_share *,

@@ -15,6 +15,8 @@ void lever_add_useless(struct levers *, const char *name, const char *words, con
 bool lever_is_worth(const struct lever_facts *, uint64_t bytes);
 /* What is left of a saving when another moment, of `floor` bytes, becomes the peak. */
 uint64_t lever_above(const struct lever_facts *, uint64_t saves, uint64_t floor);
+/* The same where it is a bound: of the floor, what the allocator's rounding added may go too. */
+uint64_t lever_most_above(const struct lever_facts *, uint64_t saves, uint64_t floor);
 
 /* Each adds the rows of its file. */
 void levers_find_activations(struct levers *, const struct lever_facts *);

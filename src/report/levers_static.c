@@ -75,9 +75,8 @@ static void find_set_to_none(struct levers *levers, const struct lever_facts *fa
 	if (facts->kept_gradient_bytes * 2 < facts->parameter_bytes || facts->steps < 2 || facts->backwards_a_step > 1)
 		return;
 	uint64_t saves = bytes_smaller(facts->kept_gradient_bytes, facts->category[MODEL_GRADIENTS]);
-	bool is_sure = facts->fresh_peak_bytes != 0;
-	if (is_sure)
-		saves = bytes_less(facts->peak_bytes, facts->fresh_peak_bytes);
+	saves = lever_above(facts, saves, bytes_larger(facts->fresh_peak_bytes, facts->static_bytes));
+	bool is_sure = facts->fresh_peak_bytes && facts->fresh_most_bytes - facts->fresh_peak_bytes <= saves / 10;
 	if (lever_is_worth(facts, saves))
 		lever_add(levers, "set_to_none", "zero_grad(set_to_none=True) before the forward", saves, !is_sure,
 		    "gradients of the step before are there during the forward pass");

@@ -55,16 +55,37 @@ static bool is_near(uint64_t a, uint64_t b)
 	return (a > b ? a - b : b - a) <= (a > b ? a : b) / 50;
 }
 
-/* The first step as it would have been with the optimizer's state: no gradient was there yet. */
+/* What is there in the forward pass beside gradients and the optimizer's state. */
+static uint64_t others_in_forward(const struct model_step *step)
+{
+	return bytes_less(step->after[MODEL_AFTER_FORWARD].allocated_bytes,
+			  of_border(step, MODEL_AFTER_FORWARD, MODEL_GRADIENTS) +
+				  of_border(step, MODEL_AFTER_FORWARD, MODEL_OPTIMIZER_STATE));
+}
+
+static bool is_like(const struct model_step *first, const struct model_step *later)
+{
+	return first->step == 1 && !of_border(first, MODEL_AFTER_FORWARD, MODEL_GRADIENTS) &&
+	       is_near(of_border(first, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS),
+		       of_border(later, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS)) &&
+	       is_near(others_in_forward(first), others_in_forward(later));
+}
+
+/* The first step as it would have been with the optimizer's state: no gradient was there yet. What was highest outside of
+ * its phases may have been after the optimizer, with the state. */
 static void take_first(struct lever_facts *facts, const struct model_step *first, const struct model_step *later)
 {
-	uint64_t had = of_border(first, MODEL_AFTER_FORWARD, MODEL_OPTIMIZER_STATE);
-	if (first->step != 1 || of_border(first, MODEL_AFTER_FORWARD, MODEL_GRADIENTS) ||
-	    !is_near(of_border(first, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS),
-		     of_border(later, MODEL_AFTER_FORWARD, MODEL_ACTIVATIONS)))
+	uint64_t state = bytes_less(facts->state_bytes, of_border(first, MODEL_AFTER_FORWARD, MODEL_OPTIMIZER_STATE));
+	uint64_t passes = bytes_larger(first->phase_peak_bytes[MODEL_PHASE_FORWARD],
+				       first->phase_peak_bytes[MODEL_PHASE_BACKWARD]);
+	uint64_t other = first->phase_peak_bytes[MODEL_PHASE_OTHER];
+	if (!is_like(first, later))
 		return;
-	facts->fresh_peak_bytes = outside_optimizer(first) + bytes_less(facts->state_bytes, had);
-	bytes_raise(&facts->fresh_peak_bytes, facts->optimizer_bytes);
+	bytes_raise(&passes, first->after[MODEL_AFTER_FORWARD].allocated_bytes);
+	if (other > first->after[MODEL_AFTER_OPTIMIZER].allocated_bytes)
+		bytes_raise(&passes, other);
+	facts->fresh_peak_bytes = bytes_larger(passes + state, facts->optimizer_bytes);
+	facts->fresh_most_bytes = bytes_larger(bytes_larger(passes, other) + state, facts->optimizer_bytes);
 }
 
 void lever_steps_find(struct lever_facts *facts, const struct model *model, unsigned ordinal)

@@ -29,6 +29,7 @@ LEVERS = {
     "half_batch": ("", "half"),
     "set_to_none": ("keep_gradients", ""),
     "no_grad": ("evaluate_graph", "evaluate"),
+    "kept_outputs": ("evaluate_all", "evaluate_cpu"),
     "half_length": ("", "half_length"),
     "autocast_copies": ("amp inside", "amp"),
     "fused_attention": ("manual_attention", ""),
@@ -52,6 +53,7 @@ ALWAYS = {
     "half_batch": "gpt",
     "set_to_none": "lstm",
     "no_grad": "lstm",
+    "kept_outputs": "lstm",
     "half_length": "gpt",
     "autocast_copies": "lstm",
     "fused_attention": "gpt",
@@ -106,6 +108,115 @@ def test_the_advised_saving_is_what_the_change_saves(lever, model):
         assert promised <= LOOSE * saved + WORTH * peak
     else:
         assert abs(saved - promised) <= allowed
+
+
+def told_of(device, lever):
+    return [row for row in device["levers"] if row["name"] == lever and row["applies"]]
+
+
+@pytest.mark.parametrize("words", ["evaluate_all", "evaluate_join"])
+def test_what_an_evaluation_keeps_does_not_shrink_with_the_batch(words):
+    """It is the sum of all its batches, and has the line that makes most of it."""
+    peak, device = peak_and_report("lstm", words)
+    saved = peak - peak_and_report("lstm", "evaluate_cpu")[0]
+    (row,) = told_of(device, "kept_outputs")
+    assert abs(row["saves_bytes"] - saved) <= TOLERANCE * saved + SLACK * peak
+    assert re.fullmatch(r"evaluation's results to the CPU \(training\.py:\d+\)", row["text"])
+    for lever in ("half_batch", "half_length", "mixed_precision", "checkpointing", "leak"):
+        assert not told_of(device, lever)
+
+
+TRAINER = """
+import torch
+class Trainer:
+    def evaluation_loop(self, model, batches, all_on_gpu):
+        kept = []
+        with torch.no_grad():
+            for batch in batches:
+                made = model(batch.cuda())
+                kept.append(made if all_on_gpu else made.cpu())
+                del made
+            return torch.cat(kept)
+"""
+TRAINING = """
+import importlib.util, os, torch
+spec = importlib.util.spec_from_file_location("loops", "transformers/trainer.py")
+loops = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(loops)
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)], torch.nn.Linear(1024, 4096)).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(3):
+    model(torch.zeros(1024, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    loops.Trainer().evaluation_loop(model, [torch.zeros(1024, 1024)] * 24, {!r})
+torch.cuda.synchronize()
+print("PEAK", torch.cuda.max_memory_allocated(), flush=True)
+os._exit(0)
+"""
+
+
+def test_of_a_trainer_of_hugging_face_the_argument_is_named(tmp_path):
+    # An evaluation_loop() of the same name and place stands for it: that is what is looked for.
+    (tmp_path / "transformers").mkdir()
+    (tmp_path / "transformers" / "trainer.py").write_text(TRAINER)
+    peaks = []
+    for all_on_gpu in (True, False):
+        (tmp_path / "train.py").write_text(TRAINING.format(all_on_gpu))
+        trace = tmp_path / f"{all_on_gpu}.mtrace"
+        status, output = warm_torch.server("2.15", True).run(
+            tmp_path / "train.py", tmp_path, {"MEMTRACE_OUTPUT": str(trace), "MEMTRACE_SUMMARY": "file"}
+        )
+        peak = re.search(r"^PEAK (\d+)$", output, re.M)
+        assert status == 0 and peak, output[-2000:]
+        peaks.append(int(peak.group(1)))
+    (row,) = told_of(support.report(tmp_path / "True.mtrace")["devices"][0], "kept_outputs")
+    assert row["text"].startswith("eval_accumulation_steps=1 (") and "Trainer" in row["reason"]
+    saved = peaks[0] - peaks[1]
+    assert abs(row["saves_bytes"] - saved) <= TOLERANCE * saved + SLACK * peaks[0]
+
+
+def keeps_first_gradients(other_bytes):
+    return f"""
+import os, torch
+model = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048) for _ in range(8)]).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+kept = None
+for step in range(4):
+    if os.environ["LEVERS"]:
+        optimizer.zero_grad()
+    loss = model(torch.zeros(4096, 2048, device="cuda")).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    del loss
+    if step == 1:
+        kept = torch.zeros({other_bytes} // 4, device="cuda")
+torch.cuda.synchronize()
+print("PEAK", torch.cuda.max_memory_allocated(), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("other_mib", [0, 200])
+def test_a_first_step_unlike_the_others_is_no_measure(other_mib, tmp_path):
+    """zero_grad() stands after the forward pass; after the first step something else is there too."""
+    (tmp_path / "train.py").write_text(keeps_first_gradients(other_mib << 20))
+    peaks = []
+    for words in ("", "before"):
+        status, output = warm_torch.server("2.15", True).run(
+            tmp_path / "train.py",
+            tmp_path,
+            {"LEVERS": words, "MEMTRACE_OUTPUT": str(tmp_path / f"run{words}.mtrace"), "MEMTRACE_SUMMARY": "file"},
+        )
+        peaks.append(int(re.search(r"^PEAK (\d+)$", output, re.M).group(1)))
+    saved = peaks[0] - peaks[1]
+    told = told_of(support.report(tmp_path / "run.mtrace")["devices"][0], "set_to_none")
+    assert told or saved <= WORTH * peaks[0]
+    for row in told:
+        allowed = TOLERANCE * saved + SLACK * peaks[0]
+        assert saved <= row["saves_bytes"] + allowed
+        assert row["up_to"] or row["saves_bytes"] <= saved + allowed
 
 
 @functools.cache

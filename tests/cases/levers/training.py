@@ -11,6 +11,9 @@
     chunks           the loss of a part of the tokens at a time (models that take `chunked_loss`)
     evaluate_graph   after each step a larger batch, without torch.no_grad()
     evaluate         the same within torch.no_grad()
+    evaluate_all     after each step many batches within torch.no_grad(), whose results are kept to the end,
+    evaluate_join    are joined one by one,
+    evaluate_cpu     or are moved to the CPU
 
 The last line that a program prints is PEAK and what PyTorch counted.
 """
@@ -24,6 +27,7 @@ import torch.utils.checkpoint
 WORDS = set(os.environ.get("LEVERS", "").split())
 STEPS = 4
 EVALUATION = 3  # times the batch
+BATCHES = 12
 
 
 def has(word):
@@ -80,6 +84,19 @@ def evaluate(model, batch, loss_of):
         loss_of(model(inputs), targets).item()
 
 
+def evaluate_all(model, batch):
+    results = []
+    with torch.no_grad():
+        for _ in range(BATCHES):
+            made = model(batch()[0])
+            if has("evaluate_join") and results:
+                results = [torch.cat([results[0], made])]
+            else:
+                results.append(made.cpu() if has("evaluate_cpu") else made)
+            del made
+        torch.cat(results).mean().item()
+
+
 def train(model, size, make_batch, loss_of):
     """make_batch(size) gives inputs and targets."""
     optimizer = make_optimizer(model.parameters())
@@ -102,6 +119,9 @@ def train(model, size, make_batch, loss_of):
         if has("evaluate") or has("evaluate_graph"):
             optimizer.zero_grad()
             evaluate(model, lambda: make_batch(size * EVALUATION), loss_of)
+        if WORDS & {"evaluate_all", "evaluate_join", "evaluate_cpu"}:
+            optimizer.zero_grad()
+            evaluate_all(model, lambda: make_batch(size))
     torch.cuda.synchronize()
     print("PEAK", torch.cuda.max_memory_allocated(), flush=True)
     os._exit(0)  # an abort of Python's at exit says nothing about memory
