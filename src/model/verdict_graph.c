@@ -7,8 +7,11 @@
 #define WORTH_SHIFT 4 /* what lowers the peak by less than a 16th is no problem */
 #define STEPS_LEAST 3
 
+#define PLACES_LEAST 6 /* a graph keeps what many layers and operators make; a program that keeps results, some of it */
+
 struct blamed { /* of what was live at the peak */
 	uint64_t bytes, count; /* of blocks that are no statistics */
+	uint64_t places;       /* stacks that made such */
 	uint64_t largest_bytes; /* of one stack … */
 	uint32_t stack;		/* … that is this */
 };
@@ -18,10 +21,18 @@ static void add_share(struct blamed *blamed, const struct share *share, struct s
 	uint64_t each = row.count ? row.bytes / row.count : 0;
 	blamed->bytes += row.bytes;
 	blamed->count += each >= SIGNIFICANT_BYTES ? row.count : 0;
+	blamed->places += each >= SIGNIFICANT_BYTES;
 	if (row.bytes <= blamed->largest_bytes)
 		return;
 	blamed->largest_bytes = row.bytes;
 	blamed->stack = share->stack;
+}
+
+/* A program that never trains may have made it where autograd records nothing. */
+static bool may_be_recorded(const struct situation *at, uint32_t stack)
+{
+	static const char *const words[] = {"decorate_context", "generator_context", NULL}; /* @torch.no_grad() */
+	return at->work->has_trained || !(verdict_is_unrecorded(at, stack) || stack_has_word(at, stack, words));
 }
 
 /* Made inside of modules. */
@@ -32,7 +43,8 @@ static struct blamed at_peak(const struct situation *at, const struct device *d,
 	for (uint32_t i = 0; i < c->share_count; i++) {
 		struct snapshot_row row = share_at_peak(c, &c->shares[i]);
 		if (row.bytes && model_label_detail(at->m, c->shares[i].label) == detail &&
-		    marks_at(at, c->shares[i].stack).flags & MARK_FLAG(MARK_FORWARD))
+		    marks_at(at, c->shares[i].stack).flags & MARK_FLAG(MARK_FORWARD) &&
+		    may_be_recorded(at, c->shares[i].stack))
 			add_share(&blamed, &c->shares[i], row);
 	}
 	return blamed;
@@ -112,17 +124,20 @@ static bool blame(struct situation *at, const struct device *d, const struct bla
 }
 
 /* It may be held through steps of training, and then be a part of their peak: one that is a small part of it is what
- * any loss leaves until its name is used again. */
+ * any loss leaves until its name is used again. Of a program that never trains it is likely, no more. */
 bool judge_unused_graph(struct situation *at, const struct device *d)
 {
 	uint64_t peak_bytes = d->allocated.peak.allocated_bytes;
-	if (!at->m->attribution->has_trained || !d->allocated.peak.is_phase_known)
+	bool has_trained = at->m->attribution->has_trained;
+	if (!d->allocated.peak.is_phase_known)
 		return false;
 	struct blamed blamed = at_peak(at, d, MODEL_DETAIL_DROPPED_GRAPH);
+	if (!has_trained && blamed.places < PLACES_LEAST)
+		return false;
 	uint64_t most = bytes_larger(bytes_less(peak_bytes, blamed.bytes), look_at_steps(at, d).used_bytes);
 	uint64_t saves = bytes_less(peak_bytes, most);
 	bool is_of_evaluation = is_peak_of_forward(at, d);
-	if (!is_of_evaluation && saves < peak_bytes / 4)
+	if (!is_of_evaluation && has_trained && saves < peak_bytes / 4)
 		return false;
 	if (blamed.count < GRAPH_COUNT || !blame(at, d, &blamed, saves))
 		return false;

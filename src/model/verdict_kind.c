@@ -2,7 +2,7 @@
  * autograd recorded nothing. */
 #include "model/survivors_private.h"
 
-enum { PARTS_OF_LIST = 6, PARTS_OF_GRAPH = 3 };
+enum { PARTS_OF_LIST = 6, PARTS_OF_GRAPH = 3, PLACES_OF_GRAPH = 6 };
 
 bool family_is_of_threads(const struct situation *at, const struct families *all, const struct family *family)
 {
@@ -65,9 +65,9 @@ enum verdict_kind survivors_kind(const struct situation *at, const struct famili
 	bool is_model = all->parameter_bytes > half && !stack_has_word(at, all->largest->stack, copy_words);
 	if (is_model || all->collected_bytes > half)
 		return VERDICT_KIND_CYCLE;
-	if (all->growing_bytes > half || family_is_of_cache(at, all->largest))
+	bool is_cache = all->growing_bytes > half || family_is_of_cache(at, all->largest);
+	bool is_graph = is_whole_graph(all) && may_be_graph(at, all);
+	if (is_cache && !(is_graph && all->graph_stacks >= PLACES_OF_GRAPH)) /* a graph has what all layers make beside it */
 		return VERDICT_KIND_CACHE;
-	if (is_whole_graph(all) && may_be_graph(at, all))
-		return VERDICT_KIND_GRAPH;
-	return VERDICT_KIND_LIST;
+	return is_graph ? VERDICT_KIND_GRAPH : VERDICT_KIND_LIST;
 }

@@ -5,6 +5,8 @@
 
 #include "model/verdict_private.h"
 
+#define DECORATORS_MAX 3
+
 /* The node of the graph that ran, by its outermost frame; 0: none. */
 static uint32_t node_of(const struct situation *at, const struct def_stack *stack)
 {
@@ -31,15 +33,35 @@ uint64_t verdict_place(const struct situation *at, uint32_t id)
 	return place;
 }
 
+static bool is_forward(const struct def_python_frame *frame)
+{
+	const char *dot = frame ? strrchr(frame->function, '.') : NULL;
+	return dot && !strcmp(dot, ".forward");
+}
+
+/* Who called what stands at `from`: decorators of a forward() may stand between. */
+static const struct def_python_frame *caller_of(const struct situation *at, const struct def_stack *stack, uint32_t from)
+{
+	const struct def_python_frame *first = NULL;
+	for (uint32_t i = from + 1; i < stack->python_count && i <= from + 1 + DECORATORS_MAX; i++) {
+		const struct def_python_frame *frame = defs_python_frame(at->m->defs, stack->python[i]);
+		first = first ? first : frame;
+		if (!frame || is_forward(frame))
+			break;
+		if (strstr(frame->file, "torch/nn/modules/module.py"))
+			return frame;
+	}
+	return first;
+}
+
 bool is_in_function(const struct situation *at, uint32_t id)
 {
 	const struct def_stack *stack = defs_stack(at->m->defs, id);
 	for (uint32_t i = 0; stack && i + 1 < stack->python_count; i++) {
-		const struct def_python_frame *frame = defs_python_frame(at->m->defs, stack->python[i]);
-		const struct def_python_frame *caller = defs_python_frame(at->m->defs, stack->python[i + 1]);
-		const char *dot = frame ? strrchr(frame->function, '.') : NULL;
-		if (dot && !strcmp(dot, ".forward"))
-			return caller && (!mark_is_torch(caller->file) || strstr(caller->file, "autograd/function.py"));
+		if (!is_forward(defs_python_frame(at->m->defs, stack->python[i])))
+			continue;
+		const struct def_python_frame *caller = caller_of(at, stack, i);
+		return caller && (!mark_is_torch(caller->file) || strstr(caller->file, "autograd/function.py"));
 	}
 	return false;
 }

@@ -325,9 +325,16 @@ static void blame_casts(struct situation *at)
 	at->verdict->actions[0].advice = ADVICE_CLEAR_AUTOCAST;
 }
 
+/* A cache of keys and values grows in each generation that goes on as the program ends, and that is how it should be. */
+static bool may_be_wanted(const struct situation *at, const struct families *all)
+{
+	return !at->oom && all->growth.bytes * 4 < at->verdict->evidence.live_bytes;
+}
+
 static bool judge_rise(struct situation *at, struct trend_growth growth, bool by_step)
 {
 	struct families all = {.growth = growth};
+	bool is_grown = false;
 	if (!all.growth.is_growing || !is_large(at, &all.growth) || is_setting_up(at, &all.growth, by_step))
 		return false;
 	if (!collect(at, &all))
@@ -337,11 +344,13 @@ static bool judge_rise(struct situation *at, struct trend_growth growth, bool by
 			sum_family(at, &all, &all.rows[i]);
 	if (all.explained_bytes * 2 < all.growth.bytes) {
 		all.explained_bytes = 0;
+		is_grown = true;
 		sum_grown(at, &all);
 	}
-	if (all.explained_bytes * 2 < all.growth.bytes || !all.largest)
+	if (all.explained_bytes * 2 < all.growth.bytes || !all.largest || (is_grown && may_be_wanted(at, &all)))
 		return false;
 	set_verdict(at, &all, by_step);
+	at->verdict->is_certain &= !is_grown || at->oom;
 	sum_sources(&all);
 	if (are_casts_kept(at, &all.growth, all.cast_bytes, all.source_bytes, all.explained_bytes))
 		blame_casts(at);
