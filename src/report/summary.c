@@ -23,6 +23,7 @@
 #define LINES_MAX   40
 #define SITES_SHOWN 8
 #define SITES_WANTED 6 /* for these levers make room */
+#define SITES_LEAST 3 /* before levers go for them */
 #define LEVERS_SHOWN 5
 #define LEVERS_LEAST 3
 #define FINDINGS_SHOWN 3
@@ -288,21 +289,33 @@ static size_t fit_sites(const struct sites *sites, size_t lines)
 	return room > least ? room : least;
 }
 
-/* The levers, as many as leave room for SITES_WANTED rows of lines; the number of these rows. */
+/* Beside much that was found not even these fit: `least` at least. */
+static size_t fit_at_last(size_t rows, size_t lines, size_t least)
+{
+	size_t room = lines + 5 + least < LINES_MAX ? LINES_MAX - 5 - lines : least;
+	return rows > room ? room : rows;
+}
+
+/* The levers, as many as leave room for SITES_WANTED rows of lines, none where a few rows do not fit beside them; the
+ * number of these rows. */
 static size_t fit_levers(struct text *out, const struct levers *levers, const struct sites *sites, size_t lines)
 {
 	size_t before = out->used_bytes, rows = 0;
 	size_t wanted = sites->count < SITES_WANTED ? sites->count : SITES_WANTED;
-	for (size_t shown = LEVERS_SHOWN; shown; shown--) {
+	for (size_t shown = LEVERS_SHOWN;; shown--) {
 		out->used_bytes = before;
 		add_levers(out, levers, shown);
 		size_t used = lines + count_lines(out);
 		rows = fit_sites(sites, used);
 		bool fits = used + rows + 5 <= LINES_MAX;
+		if (!shown)
+			return fit_at_last(rows, used, 1);
+		if (shown == 1)
+			rows = fit_at_last(rows, used, SITES_LEAST);
+		fits |= used + rows + 5 <= LINES_MAX;
 		if (shown == LEVERS_LEAST ? fits : rows >= wanted || (shown < LEVERS_LEAST && fits))
-			break;
+			return rows;
 	}
-	return rows;
 }
 
 /* All about the highest peak; the table of lines takes what room is left. */

@@ -198,10 +198,32 @@ static void beside_a_leak_half_the_batch_is_no_offer(void **state)
 	scene.model.finding.cause = VERDICT_LEAK;
 	print();
 	assert_null(strstr(text_string(&text), "half the batch"));
+	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 40);
+	summary_print_limit(&text, &scene.model, scene.defs, &scene.facts, 5);
+	assert_null(strstr(text_string(&text), "half the batch"));
 	assert_non_null(strstr(text_string(&text),
 			       "\n  would not: a smaller batch (a leak grows);\n"
 			       "             allocator settings (nearly all that is reserved is allocated)\n"));
-	assert_true(text_columns(&text) <= 80 && text_lines(&text) <= 44);
+}
+
+/* Categories, lines, steps, levers, what was found and what ran out: each has as much of the 40 lines as is left. */
+static void what_was_found_leaves_room_for_the_rest(void **state)
+{
+	(void)state;
+	start_training();
+	scene.model.finding.cause = VERDICT_LEAK;
+	for (uint32_t i = 0; i < 4; i++) {
+		fake_share(&scene.model.at_peak, (700 - i) * MIB, 1, 1 + i % STACK_NCCL);
+		scene.model.at_peak.rows[scene.model.at_peak.count - 1].category = (uint8_t)(i + 1);
+	}
+	for (unsigned retries = 0; retries < 4; retries++) {
+		scene.model.devices[0].retries = retries;
+		scene.facts.lost = retries > 1 ? 5 : 0;
+		text.used_bytes = 0;
+		print();
+		assert_true(text_lines(&text) <= 40);
+		assert_true(count_sites() >= 1);
+	}
 }
 
 static void program_without_pytorch_is_shown_by_owner(void **state)
@@ -386,6 +408,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(healthy_run_with_pytorch),
 		TEST(training_run_is_told_by_category_and_step),
+		TEST(what_was_found_leaves_room_for_the_rest),
 		TEST(a_row_is_named_after_the_category_with_most_bytes),
 		TEST(a_peak_in_a_backward_pass_has_the_line_that_called_it),
 		TEST(most_of_the_peak_has_its_rows),
