@@ -7,12 +7,29 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/verb.h"
+#include "report/layout.h"
 
 static struct sigaction pipe_before;
 static bool output_failed;
+
+unsigned output_columns(int fd)
+{
+	struct winsize size;
+	return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) ? size.ws_col : 0;
+}
+
+/* COLUMNS, for those who want less, or whose terminal does not tell. */
+static size_t wanted_columns(void)
+{
+	const char *columns = getenv("COLUMNS");
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return columns && *columns ? strtoul(columns, NULL, 10) : output_columns(STDOUT_FILENO);
+}
 
 void output_start(void)
 {
@@ -23,6 +40,7 @@ void output_start(void)
 		    open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) < 0)
 			_exit(STATUS_UNREADABLE);
 	sigaction(SIGPIPE, &ignore, &pipe_before);
+	layout_set_columns(wanted_columns());
 }
 
 void output_restore_signals(void)

@@ -23,6 +23,7 @@ void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int output_write_bytes(int fd, const char *data, size_t bytes); /* all of them: 0 or -errno */
 void output_words(struct text *); /* a text to stderr as it is; empties it */
 
+unsigned output_columns(int fd); /* of the terminal that it is; 0: it is none, or does not tell */
 bool output_is_ascii(void); /* the locale of the environment is not UTF-8 */
 
 #endif

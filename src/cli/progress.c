@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,9 +34,8 @@ void progress_start(struct progress *progress, const char *title)
 /* A line that is wider than the terminal would stay there for each time it is drawn. */
 static int columns_left(void)
 {
-	struct winsize size;
-	bool is_known = !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col;
-	return (is_known ? size.ws_col : 80) - NUMBER_COLUMNS;
+	unsigned columns = output_columns(STDERR_FILENO);
+	return (int)(columns ? columns : LAYOUT_COLUMNS) - NUMBER_COLUMNS;
 }
 
 static void add_title(struct text *line, const char *path, int columns)

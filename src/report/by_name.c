@@ -17,9 +17,16 @@ struct columns {
 static const struct columns plain_columns = {45, 54, 62, 64};
 static const struct columns category_columns = {60, 69, 77, 0};
 
-static const struct columns *columns_of(enum by_kind kind)
+/* Names take what a terminal has more than the columns need; those of categories are short. */
+static struct columns columns_of(enum by_kind kind)
 {
-	return kind == BY_CATEGORY ? &category_columns : &plain_columns;
+	struct columns columns = kind == BY_CATEGORY ? category_columns : plain_columns;
+	size_t more = kind == BY_CATEGORY ? 0 : layout_spare_columns();
+	columns.name += more;
+	columns.bytes += more;
+	columns.blocks += more;
+	columns.most += columns.most ? more : 0;
+	return columns;
 }
 
 struct named_row {
@@ -171,24 +178,24 @@ static bool collect(struct named_rows *table, struct arena *arena, const struct 
 /* ---------- the table ---------- */
 
 static void add_figures(struct text *out, struct unit unit, uint64_t bytes, uint64_t count,
-			const struct columns *columns)
+			struct columns columns)
 {
-	layout_number(out, unit_round(unit, bytes), columns->bytes);
-	layout_number(out, count, columns->blocks);
+	layout_number(out, unit_round(unit, bytes), columns.bytes);
+	layout_number(out, count, columns.blocks);
 }
 
 static void print_row(struct text *out, const struct named_row *row, struct unit unit, enum by_kind kind)
 {
-	const struct columns *columns = columns_of(kind);
+	struct columns columns = columns_of(kind);
 	struct text name;
 	char buffer[NAME_BYTES];
 	text_init_fixed(&name, buffer, sizeof buffer);
 	text_add(&name, row->name);
 	text_add(out, "  ");
-	layout_cut(out, &name, columns->name);
+	layout_cut(out, &name, columns.name);
 	add_figures(out, unit, row->bytes, row->count, columns);
-	if (columns->most) {
-		text_pad_to(out, columns->most);
+	if (columns.most) {
+		text_pad_to(out, columns.most);
 		text_add(out, category_title(category_most(row->category_bytes)));
 	}
 	text_add_char(out, '\n');
@@ -198,15 +205,15 @@ static void print(struct text *out, const struct named_rows *table, enum by_kind
 {
 	static const char *const headings[] = {
 		[BY_OP] = "By operator", [BY_MODULE] = "By module", [BY_CATEGORY] = "By category"};
-	const struct columns *columns = columns_of(kind);
+	struct columns columns = columns_of(kind);
 	struct unit unit = unit_for(table->count ? table->rows[0].bytes : 0);
 	size_t shown = limit && limit < table->count ? limit : table->count;
 	uint64_t bytes = 0, count = 0;
 	text_add(out, headings[kind]);
-	layout_word(out, unit.name, columns->bytes);
-	layout_word(out, "blocks", columns->blocks);
-	if (columns->most) {
-		text_pad_to(out, columns->most);
+	layout_word(out, unit.name, columns.bytes);
+	layout_word(out, "blocks", columns.blocks);
+	if (columns.most) {
+		text_pad_to(out, columns.most);
 		text_add(out, "mostly");
 	}
 	text_add_char(out, '\n');

@@ -5,6 +5,25 @@
 
 #include <string.h>
 
+static size_t columns_there = LAYOUT_COLUMNS;
+
+void layout_set_columns(size_t columns)
+{
+	columns_there = columns < LAYOUT_COLUMNS	? LAYOUT_COLUMNS :
+			columns > LAYOUT_MOST_COLUMNS ? LAYOUT_MOST_COLUMNS :
+							columns;
+}
+
+size_t layout_columns(void)
+{
+	return columns_there;
+}
+
+size_t layout_spare_columns(void)
+{
+	return columns_there - LAYOUT_COLUMNS;
+}
+
 struct unit unit_for(uint64_t largest_bytes)
 {
 	static const struct unit units[] = {{"MiB", 20}, {"KiB", 10}};
@@ -107,6 +126,26 @@ void layout_last(struct text *out, struct text *piece)
 		text_add(out, "\n    ");
 	}
 	layout_cut(out, piece, LAYOUT_COLUMNS - column_now(out));
+	text_add_char(out, '\n');
+}
+
+void layout_wrapped(struct text *out, const struct text *piece, const char *indent)
+{
+	size_t column = 0;
+	for (size_t at = 0; at < piece->used_bytes;) {
+		size_t end = at;
+		while (end < piece->used_bytes && piece->data[end] != ' ')
+			end++;
+		size_t width = layout_width(piece->data + at, end - at);
+		if (column && column + 1 + width > LAYOUT_COLUMNS) {
+			text_add_char(out, '\n');
+			column = 0;
+		}
+		text_add(out, column ? " " : indent);
+		text_add_escaped_bytes(out, piece->data + at, end - at);
+		column += (column ? 1 : strlen(indent)) + width;
+		at = end + (end < piece->used_bytes);
+	}
 	text_add_char(out, '\n');
 }
 

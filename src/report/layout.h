@@ -5,6 +5,13 @@
 #include "base/text.h"
 
 #define LAYOUT_COLUMNS 80
+#define LAYOUT_MOST_COLUMNS 120
+
+/* Of a terminal that is wider than LAYOUT_COLUMNS: names in tables may take that, up to LAYOUT_MOST_COLUMNS. Set once, by
+ * the tool, before anything is printed; else, as in the traced program, there are LAYOUT_COLUMNS. */
+void layout_set_columns(size_t columns);
+size_t layout_columns(void);
+size_t layout_spare_columns(void); /* more than LAYOUT_COLUMNS */
 
 /* The unit of a column: the largest in which its largest value is at least 10. */
 struct unit {
@@ -26,6 +33,8 @@ void layout_word(struct text *, const char *word,
 void layout_cut(struct text *, struct text *piece, size_t columns);
 /* The same of words: "word..", which would look as if it went on, is "word .." or, without room, "wor..". */
 void layout_cut_words(struct text *, struct text *piece, size_t columns);
+/* Adds the words of `piece`, escaped; a line ends before the one that does not fit. A newline follows. */
+void layout_wrapped(struct text *, const struct text *piece, const char *indent);
 /* Ends the current line with `piece`; one that does not fit gets a line of its own. A newline
  * follows. */
 void layout_last(struct text *, struct text *piece);

@@ -17,11 +17,18 @@ static const struct columns plain_columns = {58, 69, 78, 0, 0};
 static const struct columns category_columns = {45, 54, 62, 0, 64};
 static const struct columns age_columns = {37, 44, 52, 62, 64};
 
-static const struct columns *columns_of(const struct sites_style *style)
+/* Names take what a terminal has more than the columns need. */
+static struct columns columns_of(const struct sites_style *style)
 {
-	if (style->ages)
-		return &age_columns;
-	return style->has_categories ? &category_columns : &plain_columns;
+	const struct columns *columns = style->ages ? &age_columns : style->has_categories ? &category_columns : &plain_columns;
+	size_t more = layout_spare_columns();
+	return (struct columns){
+		.name = columns->name + more,
+		.bytes = columns->bytes + more,
+		.blocks = columns->blocks + more,
+		.age = columns->age ? columns->age + more : 0,
+		.category = columns->category ? columns->category + more : 0,
+	};
 }
 
 static size_t take_rows(const struct model *model, struct composition of, struct model_share *rows,
@@ -234,14 +241,14 @@ static void add_name(struct text *out, const struct defs *defs, const struct sit
 	where_add(&name, defs, &site->where, style->ascii);
 	if (site->inner_count)
 		text_printf(&name, ", +%u more", site->inner_count);
-	layout_cut(out, &name, columns_of(style)->name);
+	layout_cut(out, &name, columns_of(style).name);
 }
 
 static void add_figures(struct text *out, struct unit unit, uint64_t bytes, uint64_t blocks,
-			const struct columns *columns)
+			struct columns columns)
 {
-	layout_number(out, unit_round(unit, bytes), columns->bytes);
-	layout_number(out, blocks, columns->blocks);
+	layout_number(out, unit_round(unit, bytes), columns.bytes);
+	layout_number(out, blocks, columns.blocks);
 }
 
 void sites_add_age(struct text *out, const struct ages *ages, struct birth birth, size_t column)
@@ -273,21 +280,21 @@ static const char *category_of(const struct site *site, const struct sites_style
 static void add_row(struct text *out, const struct defs *defs, const struct site *site, struct unit unit,
 		    const struct sites_style *style)
 {
-	const struct columns *columns = columns_of(style);
+	struct columns columns = columns_of(style);
 	text_add(out, "  ");
 	add_name(out, defs, site, style);
 	add_figures(out, unit, site->bytes, site->count, columns);
-	if (columns->age)
-		sites_add_age(out, style->ages, site->birth, columns->age);
-	if (columns->category) {
-		text_pad_to(out, columns->category);
+	if (columns.age)
+		sites_add_age(out, style->ages, site->birth, columns.age);
+	if (columns.category) {
+		text_pad_to(out, columns.category);
 		text_add(out, category_of(site, style));
 	}
 	text_add_char(out, '\n');
 }
 
 static void add_rest(struct text *out, const struct sites *sites, struct unit unit, size_t shown,
-		     const struct columns *columns)
+		     struct columns columns)
 {
 	uint64_t bytes = sites->bytes, blocks = sites->blocks;
 	for (size_t i = 0; i < shown; i++) {
@@ -301,13 +308,13 @@ static void add_rest(struct text *out, const struct sites *sites, struct unit un
 
 static void add_heading(struct text *out, struct unit unit, const struct sites_style *style)
 {
-	const struct columns *columns = columns_of(style);
-	layout_word(out, unit.name, columns->bytes);
-	layout_word(out, "blocks", columns->blocks);
-	if (columns->age)
-		layout_word(out, "steps old", columns->age);
-	if (columns->category) {
-		text_pad_to(out, columns->category);
+	struct columns columns = columns_of(style);
+	layout_word(out, unit.name, columns.bytes);
+	layout_word(out, "blocks", columns.blocks);
+	if (columns.age)
+		layout_word(out, "steps old", columns.age);
+	if (columns.category) {
+		text_pad_to(out, columns.category);
 		text_add(out, "mostly");
 	}
 	text_add_char(out, '\n');

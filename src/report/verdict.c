@@ -15,27 +15,6 @@
 
 /* ---------- text ---------- */
 
-/* Words are never cut; a line ends before the one that does not fit. */
-static void add_wrapped(struct text *out, const struct text *piece, const char *indent)
-{
-	size_t column = 0;
-	for (size_t at = 0; at < piece->used_bytes;) {
-		size_t end = at;
-		while (end < piece->used_bytes && piece->data[end] != ' ')
-			end++;
-		size_t width = layout_width(piece->data + at, end - at);
-		if (column && column + 1 + width > LAYOUT_COLUMNS) {
-			text_add_char(out, '\n');
-			column = 0;
-		}
-		text_add(out, column ? " " : indent);
-		text_add_escaped_bytes(out, piece->data + at, end - at);
-		column += (column ? 1 : strlen(indent)) + width;
-		at = end + (end < piece->used_bytes);
-	}
-	text_add_char(out, '\n');
-}
-
 static void add_answer(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	char buffer[LINE_BYTES];
@@ -49,7 +28,7 @@ static void add_answer(struct text *out, const struct verdict *verdict, const st
 	else
 		text_add(&line, ". ");
 	verdict_say(&line, verdict, words);
-	add_wrapped(out, &line, INDENT);
+	layout_wrapped(out, &line, INDENT);
 }
 
 static void add_missing(struct text *line, const struct verdict *verdict)
@@ -87,7 +66,7 @@ static void add_counter(struct text *out, const struct verdict *verdict, const s
 		text_add(&line, " A setting of PyTorch's allocator may gain that, and no more");
 	if (may_be_set)
 		text_add(&line, is_replayed(words) ? "." : ": `memtrace whatif` tells.");
-	add_wrapped(out, &line, INDENT);
+	layout_wrapped(out, &line, INDENT);
 }
 
 /* What one step makes may be there without the leak too, while it runs; the others depend on how it is done. */

@@ -378,6 +378,17 @@ def test_colours_only_on_a_terminal_that_wants_them(tool, trace):
     json.loads(on_a_terminal([tool, "report", "--json", trace], wanted))
 
 
+def test_names_have_the_room_that_a_wider_terminal_has(tool, trace):
+    def heading(text):
+        return next(line for line in text.splitlines() if line.startswith("Where it was allocated"))
+
+    plain = {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+    width = len(heading(call(tool, "report", trace, env={"COLUMNS": "110"}).stdout))
+    for columns, more in ((60, 0), (80, 0), (110, 30), (400, 40)):
+        shown = on_a_terminal([tool, "report", trace], plain | {"COLUMNS": str(columns)})
+        assert len(heading(shown)) == width + more
+
+
 # ---- run --------------------------------------------------------------------------------------
 
 
