@@ -145,13 +145,14 @@ static bool any_fits(const struct whatif *whatif)
 	return false;
 }
 
-static int print(const struct whatif *whatif, const struct loaded *loaded, unsigned ordinal,
+static int print(const struct whatif *whatif, const struct loaded *loaded, const struct model_device *device,
 		 const struct choice *choice)
 {
 	struct text out;
 	struct whatif_view view = {.whatif = whatif,
 				   .facts = &loaded->facts,
-				   .device = ordinal,
+				   .device = device->ordinal,
+				   .card_bytes = device->total_bytes,
 				   .memory_bytes = choice->memory_bytes};
 	text_init(&out);
 	if (choice->json)
@@ -189,7 +190,7 @@ static int compare(struct sequence *sequence, const struct loaded *loaded,
 	if (status == STATUS_YES)
 		status = replay_all(whatif, path, choice);
 	if (status == STATUS_YES)
-		status = print(whatif, loaded, device->ordinal, choice);
+		status = print(whatif, loaded, device, choice);
 	whatif_end(whatif);
 	free(whatif);
 	return status;

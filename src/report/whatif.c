@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "report/devices.h"
+#include "report/layout.h"
 
 #define MIB	      (1ull << 20)
 #define DOUBT_ERROR   0.1 /* with private pools, whose classes are inferred */
@@ -56,7 +57,7 @@ static void add_identity(struct text *out, const struct whatif *whatif)
 		    (unsigned long long)model->device_allocs,
 		    (unsigned long long)recorded->device_allocs);
 	if (whatif_error(whatif) > 0) {
-		text_add(out, ":\nall figures are good to ");
+		text_add(out, ": all figures are good to ");
 		text_add_decimal(out, 100 * whatif_error(whatif), 1);
 		text_add(out, " % at best");
 	}
@@ -82,7 +83,7 @@ static void add_doubts(struct text *out, const struct whatif *whatif)
 	if (whatif->sequence->counts.limit_below_bytes)
 		text_printf(out,
 			    "The program limits what PyTorch may reserve, to a size from %llu to %llu MiB (inferred "
-			    "from its OOM):\nthe settings below are replayed without that limit.\n",
+			    "from its OOM): the settings below are replayed without that limit.\n",
 			    (unsigned long long)(whatif->sequence->counts.limit_least_bytes / MIB),
 			    (unsigned long long)(whatif->sequence->counts.limit_below_bytes / MIB));
 	if (!whatif->version.major)
@@ -128,6 +129,11 @@ enum whatif_outcome whatif_outcome_of(const struct whatif_view *view, const stru
 	return doubtful ? WHATIF_MAY_FIT : WHATIF_FITS;
 }
 
+static bool is_beyond(const struct whatif_view *view, uint64_t bytes)
+{
+	return !view->memory_bytes && view->card_bytes && bytes > view->card_bytes;
+}
+
 static void add_outcome(struct text *out, const struct whatif_view *view,
 			const struct whatif_setting *setting)
 {
@@ -147,22 +153,51 @@ static void add_outcome(struct text *out, const struct whatif_view *view,
 		text_add(out, words[outcome]);
 }
 
+/* In brackets what no such GPU has. */
+static void add_reserved(struct text *out, const struct whatif_view *view, double error, uint64_t bytes)
+{
+	char buffer[32];
+	struct text piece;
+	text_init_fixed(&piece, buffer, sizeof buffer);
+	text_add_char(&piece, '(');
+	add_mib(&piece, error, bytes, 0);
+	text_add_char(&piece, ')');
+	if (is_beyond(view, bytes))
+		text_printf(out, "%*s", 15, text_string(&piece));
+	else
+		add_mib(out, error, bytes, 15);
+}
+
+/* In a line of its own where the line has no room. */
+static void add_setting(struct text *out, const struct whatif_setting *setting, size_t column)
+{
+	char buffer[WHATIF_NAME_BYTES + 64];
+	struct text name;
+	text_init_fixed(&name, buffer, sizeof buffer - 1);
+	add_setting_name(&name, setting);
+	bool fits = column + 2 + layout_width(name.data, name.used_bytes) <= layout_columns();
+	while (!fits && out->used_bytes && out->data[out->used_bytes - 1] == ' ')
+		out->used_bytes--;
+	text_add(out, fits ? "  " : "\n        ");
+	text_add_bytes(out, name.data, name.used_bytes);
+	text_add_char(out, '\n');
+}
+
 static void add_row(struct text *out, const struct whatif_view *view,
 		    const struct whatif_setting *setting)
 {
 	const struct allocator_counters *counters = &setting->result.counters;
 	double error = error_of_replay(view->whatif);
+	size_t start = out->used_bytes;
 	add_mib(out, error, setting->need_bytes, 12);
 	if (setting->is_recorded)
 		error = whatif_error(view->whatif); /* its own figures are known */
-	add_mib(out, error, counters->peak_reserved_bytes, 15);
+	add_reserved(out, view, error, counters->peak_reserved_bytes);
 	add_mib(out, error, counters->reserved_bytes, 11);
 	add_number(out, counters->device_allocs, 14);
 	if (view->memory_bytes)
 		add_outcome(out, view, setting);
-	text_add(out, "  ");
-	add_setting_name(out, setting);
-	text_add_char(out, '\n');
+	add_setting(out, setting, out->used_bytes - start);
 }
 
 static const char *origin_of_steps(const struct sequence_counts *counts)
@@ -174,11 +209,20 @@ static const char *origin_of_steps(const struct sequence_counts *counts)
 	return "taken to end where allocated memory is at a low that recurs";
 }
 
-static void add_notes(struct text *out, const struct whatif *whatif)
+static void add_notes(struct text *out, const struct whatif_view *view)
 {
-	text_add(out, "\nneeds: about the least device memory in which the run gets ");
+	const struct whatif *whatif = view->whatif;
+	bool any_beyond = false;
+	for (size_t i = 0; i < whatif->setting_count; i++)
+		any_beyond |= is_beyond(view, whatif->settings[i].result.counters.peak_reserved_bytes);
+	if (any_beyond) {
+		text_add(out, "In brackets is more than the GPU had, ");
+		text_add_size(out, view->card_bytes);
+		text_add(out, ": what it would reserve on a larger one. There it empties its cache and asks again.\n");
+	}
+	text_add(out, "needs: about the least device memory in which the run gets ");
 	text_add(out, whatif->sequence->counts.ooms ? "past its OOM" : "through");
-	text_add(out, ", if need be by retries (PyTorch\nempties its cache and asks again); beside the CUDA context");
+	text_add(out, ", if need be by retries (PyTorch empties its cache and asks again); beside the CUDA context");
 	if (whatif->other_bytes) {
 		text_add(out, " and other processes (");
 		text_add_size(out, whatif->other_bytes);
@@ -197,26 +241,56 @@ static void add_notes(struct text *out, const struct whatif *whatif)
 		}
 }
 
+/* Its lines, none wider than the terminal. */
+static void add_lines(struct text *out, const struct text *words)
+{
+	for (size_t at = 0, end; at < words->used_bytes; at = end + 1) {
+		for (end = at; end < words->used_bytes && words->data[end] != '\n';)
+			end++;
+		layout_wrapped(out, &(struct text){.data = words->data + at, .used_bytes = end - at}, "");
+	}
+	out->failed |= words->failed;
+}
+
+static void add_table(struct text *out, const struct whatif_view *view)
+{
+	static const char columns[] = "\n   needs MiB  peak reserved     at end driver allocs", outcome[] = "  retries  outcome",
+			  pad[] = "        ",
+			  name[] = "  PYTORCH_ALLOC_CONF";
+	size_t width = sizeof columns - 2 + (view->memory_bytes ? sizeof outcome + sizeof pad - 2 : 0) + sizeof name - 1;
+	bool fits = width <= layout_columns();
+	if (view->memory_bytes) {
+		text_add(out, "\nOn a GPU of ");
+		text_add_size(out, view->memory_bytes);
+		text_add(out, ":\n");
+	}
+	text_add(out, columns);
+	text_add(out, view->memory_bytes ? outcome : "");
+	text_add(out, fits && view->memory_bytes ? pad : "");
+	text_add(out, fits ? name : "\n      PYTORCH_ALLOC_CONF");
+	text_add_char(out, '\n');
+	for (size_t i = 0; i < view->whatif->setting_count; i++)
+		add_row(out, view, &view->whatif->settings[i]);
+}
+
 void whatif_print(struct text *out, const struct whatif_view *view)
 {
 	const struct whatif *whatif = view->whatif;
+	struct text words;
+	text_init(&words);
 	text_add_escaped(out, view->facts->trace_path);
 	text_add(out, ", ");
 	devices_add_ordinal(out, view->device);
 	text_add(out, ", ");
 	text_add_count(out, whatif->sequence->counts.blocks);
 	text_add(out, " blocks\n");
-	add_identity(out, whatif);
-	add_doubts(out, whatif);
-	if (view->memory_bytes) {
-		text_add(out, "\nOn a GPU of ");
-		text_add_size(out, view->memory_bytes);
-		text_add(out, ":\n");
-	}
-	text_add(out, "\n   needs MiB  peak reserved     at end driver allocs");
-	text_add(out, view->memory_bytes ? "  retries  outcome        " : "");
-	text_add(out, "  PYTORCH_ALLOC_CONF\n");
-	for (size_t i = 0; i < whatif->setting_count; i++)
-		add_row(out, view, &whatif->settings[i]);
-	add_notes(out, whatif);
+	add_identity(&words, whatif);
+	add_doubts(&words, whatif);
+	add_lines(out, &words);
+	add_table(out, view);
+	words.used_bytes = 0;
+	add_notes(&words, view);
+	text_add_char(out, '\n');
+	add_lines(out, &words);
+	text_release(&words);
 }

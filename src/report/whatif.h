@@ -10,6 +10,7 @@ struct whatif_view {
 	const struct whatif *whatif;
 	const struct summary_facts *facts;
 	unsigned device;
+	uint64_t card_bytes; /* of the recorded device; 0: not known */
 	uint64_t memory_bytes; /* what the run was put into; 0: no limit */
 };
 

@@ -218,7 +218,10 @@ def test_the_run_itself_is_reproduced_and_private_pools_are_told(torch, recorded
     assert "Private pools" in text
     own = re.search(r"^ +\d+ +(\d+).*<- this run$", text, re.M)
     assert int(own.group(1)) == what_if(recorded(torch, "mempool"))["identity"]["peak_reserved"][1] // MIB  # known, whatever is inferred
-    assert "Private pools" not in memtrace("whatif", recorded(torch, "devlog"))
+    text = memtrace("whatif", recorded(torch, "devlog"))
+    assert "Private pools" not in text
+    for shown in (text, memtrace("whatif", "--memory", "24GiB", recorded(torch, "devlog"))):
+        assert max(map(len, shown.splitlines()[1:])) <= 80  # the first has a path
 
 
 NEEDS = [
