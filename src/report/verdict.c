@@ -15,7 +15,18 @@
 
 /* ---------- text ---------- */
 
-static void add_answer(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
+/* In the summary no list follows; of a graph that nobody needs the sentence itself tells. */
+static void add_remedy(struct text *line, const struct verdict *verdict)
+{
+	bool is_said = verdict->cause == VERDICT_UNUSED_GRAPH || verdict->cause == VERDICT_KEPT_GRAPH;
+	if (!verdict->action_count || is_said)
+		return;
+	text_add(line, " What helps: ");
+	text_add(line, verdict_advice_text(verdict->actions[0].advice));
+	text_add(line, ".");
+}
+
+static void add_answer(struct text *out, const struct verdict *verdict, const struct verdict_words *words, bool is_short)
 {
 	char buffer[LINE_BYTES];
 	struct text line;
@@ -28,6 +39,8 @@ static void add_answer(struct text *out, const struct verdict *verdict, const st
 	else
 		text_add(&line, ". ");
 	verdict_say(&line, verdict, words);
+	if (words->is_finding && is_short)
+		add_remedy(&line, verdict);
 	layout_wrapped(out, &line, INDENT);
 }
 
@@ -140,7 +153,7 @@ static void add_how_much(struct text *out, const struct verdict *verdict)
 
 void verdict_print_short(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
-	add_answer(out, verdict, words);
+	add_answer(out, verdict, words, true);
 }
 
 /* What is in pieces a setting cures, unless it is known what else would gain. */
@@ -152,7 +165,7 @@ static bool is_cured_first(const struct verdict *verdict, const struct verdict_w
 
 void verdict_print(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
-	add_answer(out, verdict, words);
+	add_answer(out, verdict, words, false);
 	bool cure_is_first = is_cured_first(verdict, words);
 	add_counter(out, verdict, words);
 	if (cure_is_first)

@@ -59,7 +59,7 @@ const char *verdict_not_text(enum verdict_not_advised what)
 	static const char *const texts[NOT_ADVISED_COUNT] = {
 		[NOT_SMALLER_BATCH] = "a smaller batch",
 		[NOT_SETTINGS] = "settings of PyTorch's allocator",
-		[NOT_EMPTY_CACHE] = "empty_cache()",
+		[NOT_EMPTY_CACHE] = "empty_cache() at that point",
 		[NOT_MORE_MEMORY] = "a larger card",
 		[NOT_SMALLER_MODEL] = "a smaller model or a larger card",
 	};

@@ -6,11 +6,14 @@
 static void add_setting(struct text *out, const struct verdict_setting *setting, bool has_old_name)
 {
 	const char *name = has_old_name ? "PYTORCH_CUDA_ALLOC_CONF" : "PYTORCH_ALLOC_CONF";
-	text_add(out, *setting->conf ? name : "without ");
-	text_add(out, *setting->conf ? "=" : name);
-	text_add_escaped(out, setting->conf);
 	if (setting->empties_each_step)
-		text_add(out, " and torch.cuda.empty_cache() after each step");
+		text_add(out, *setting->conf ? "torch.cuda.empty_cache() after each step, with " :
+					       "torch.cuda.empty_cache() after each step, no ");
+	else if (!*setting->conf)
+		text_add(out, "without ");
+	text_add(out, name);
+	text_add(out, *setting->conf ? "=" : "");
+	text_add_escaped(out, setting->conf);
 }
 
 static bool says_settings(const struct verdict *verdict)
