@@ -31,6 +31,8 @@ struct families {
 	uint64_t cast_bytes, cast_each_bytes; /* likewise */
 	uint64_t source_bytes;		      /* twice as large as these */
 	uint32_t stacks, graph_stacks, graph_count; /* of the largest of them */
+	uint64_t copied_bytes; /* clones of weights */
+	uint32_t beside_count; /* of the most frequent place outside a graph and modules, as of batches that went in */
 	uint32_t other_count;		    /* of the most frequent place outside a graph */
 	const struct family *largest;
 };
@@ -39,10 +41,10 @@ struct families {
 bool family_is_of_threads(const struct situation *, const struct families *, const struct family *);
 bool family_is_in_graph(const struct situation *, const struct family *); /* by its label */
 bool family_is_in_module(const struct situation *, const struct family *);
+bool family_is_copy_of_weights(const struct situation *, const struct family *);
 bool family_is_of_cache(const struct situation *, const struct family *); /* by a function's name */
 /* Who holds them, where `largest` is set. */
 enum verdict_kind survivors_kind(const struct situation *, const struct families *);
-/* Of a graph: nothing has shown that autograd records. */
-bool survivors_graph_is_doubtful(const struct situation *, const struct families *);
+void survivors_advise(struct situation *, const struct families *, bool by_step); /* after the first action */
 
 #endif

@@ -166,6 +166,10 @@ static void sum_family(const struct situation *at, struct families *all, const s
 	} else if (family->count > all->other_count) {
 		all->other_count = family->count;
 	}
+	if (!family_is_in_graph(at, family) && !family_is_in_module(at, family) && family->count > all->beside_count)
+		all->beside_count = family->count;
+	if (family_is_copy_of_weights(at, family))
+		all->copied_bytes += family->bytes;
 	all->cast_bytes += family->cast_bytes;
 	if (family->cast_each_bytes > all->cast_each_bytes)
 		all->cast_each_bytes = family->cast_each_bytes;
@@ -254,13 +258,11 @@ static void sum_grown(const struct situation *at, struct families *all)
 	}
 }
 
-static void advise_graph(struct situation *at, const struct families *all, bool by_step)
+/* A few copies of the weights that a program keeps, and that it had room for, it may want: the last five for an average. */
+static bool are_few_copies(const struct situation *at, const struct families *all)
 {
-	verdict_add_action(at->verdict, by_step ? ADVICE_KEEP_TEXT : ADVICE_BACKWARD_EACH, false, 0);
-	if (!survivors_graph_is_doubtful(at, all))
-		return;
-	at->verdict->is_certain = false;
-	verdict_add_action(at->verdict, ADVICE_CLEAR_LIST, false, 0);
+	bool are_few = all->growth.stairs && all->growth.stairs < STAIRS_MANY;
+	return !at->oom && are_few && all->copied_bytes * 4 >= all->explained_bytes * 3;
 }
 
 static void set_verdict(struct situation *at, const struct families *all, bool by_step)
@@ -286,16 +288,7 @@ static void set_verdict(struct situation *at, const struct families *all, bool b
 	if (evidence->growth_each_bytes && evidence->free_bytes != UINT64_MAX)
 		evidence->periods_left = (evidence->free_bytes + evidence->idle_bytes) / evidence->growth_each_bytes;
 	verdict_add_action(verdict, advice[verdict->kind], true, all->explained_bytes);
-	if (verdict->kind == VERDICT_KIND_GRAPH)
-		advise_graph(at, all, by_step);
-	if (verdict->kind == VERDICT_KIND_CACHE)
-		verdict_add_action(verdict, ADVICE_SHORTER_CACHE, false, 0);
-	if (verdict->kind == VERDICT_KIND_PER_THREAD) { /* which have ended is not known */
-		verdict->is_certain = false;
-		verdict_add_action(verdict, ADVICE_CLEAR_LIST, false, 0);
-	}
-	if (is_in_function(at, all->largest->stack))
-		verdict_add_action(verdict, ADVICE_SAVE_FOR_BACKWARD, false, 0);
+	survivors_advise(at, all, by_step);
 	verdict_add_not(verdict, NOT_SMALLER_BATCH);
 	verdict_add_not(verdict, NOT_SETTINGS);
 }
@@ -347,7 +340,8 @@ static bool judge_rise(struct situation *at, struct trend_growth growth, bool by
 		is_grown = true;
 		sum_grown(at, &all);
 	}
-	if (all.explained_bytes * 2 < all.growth.bytes || !all.largest || (is_grown && may_be_wanted(at, &all)))
+	bool is_wanted = are_few_copies(at, &all) || (is_grown && may_be_wanted(at, &all));
+	if (all.explained_bytes * 2 < all.growth.bytes || !all.largest || is_wanted)
 		return false;
 	set_verdict(at, &all, by_step);
 	at->verdict->is_certain &= !is_grown || at->oom;

@@ -49,6 +49,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_RAISE_SETTING] = "raise per_process_memory_fraction in PYTORCH_ALLOC_CONF",
 		[ADVICE_SAVE_FOR_BACKWARD] = "autograd.Function: ctx.save_for_backward(x), not ctx.x = x",
 		[ADVICE_SHORTER_CACHE] = "a limit of its length, fewer sequences, 8-bit entries",
+		[ADVICE_COLLECT] = "where gc.disable() is used: gc.collect() now and then",
 		[ADVICE_STEP_PIECES] = "an optimizer that takes one parameter after the other",
 	};
 	return texts[advice < ADVICE_COUNT ? advice : ADVICE_CHECK_SHAPES];

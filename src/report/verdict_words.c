@@ -173,7 +173,8 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 {
 	static const char *const holders[VERDICT_KIND_COUNT] = {
 		[VERDICT_KIND_GRAPH] = "the autograd graph of earlier passes",
-		[VERDICT_KIND_LIST] = "something that the program adds to (a list, a dict or lru_cache, a metric, a hook)",
+		[VERDICT_KIND_LIST] = "something that the program adds to (a list, a dict or lru_cache, a metric, a hook), or by "
+				      "a cycle of objects while Python's collector is off",
 		[VERDICT_KIND_CACHE] = "a cache that grows",
 		[VERDICT_KIND_CYCLE] = "objects that are not used and not collected (a reference cycle, an old model)",
 		[VERDICT_KIND_PER_THREAD] = "threads, which keep it for themselves or have left it in a list",
