@@ -121,6 +121,8 @@ void survivors_advise(struct situation *at, const struct families *all, bool by_
 		verdict->is_certain = false;
 		verdict_add_action(verdict, ADVICE_CLEAR_LIST, false, 0);
 	}
-	if (is_in_function(at, all->largest->stack))
+	if (is_in_function(at, all->largest->stack)) { /* its ctx may be what holds it: a cycle */
+		verdict->is_certain = false;
 		verdict_add_action(verdict, ADVICE_SAVE_FOR_BACKWARD, false, 0);
+	}
 }
