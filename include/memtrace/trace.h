@@ -127,6 +127,9 @@ enum memtrace_context {
 #define MEMTRACE_AT_EXIT 0x01    /* the Python interpreter was finalising: the program's own code had ended */
 #define MEMTRACE_CAPTURING 0x02  /* the thread was capturing a stream when this happened */
 #define MEMTRACE_ASYNC_POOL 0x04 /* stream space: from an explicit pool, its handle in `extra` */
+/* Three bits of a block_alloc: 1 to 5 for a tensor whose elements have 1, 2, 4, 8 or 16 bytes; else unknown. */
+#define MEMTRACE_ELEMENT 0x38
+#define MEMTRACE_ELEMENT_SHIFT 3
 
 /* ---------- the front ---------- */
 

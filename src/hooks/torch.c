@@ -63,10 +63,11 @@ static uint64_t return_address(const void *frame)
 	return ((const uint64_t *)frame)[1];
 }
 
-/* `frame` of a function that ATen calls; NULL: the allocator itself told. */
-static void note_asked(uint64_t bytes, const void *frame)
+/* `item`: the bytes of an element, 0 unknown. `frame` of a function that ATen calls; NULL: the allocator itself told. */
+static void note_asked(uint64_t bytes, size_t item, const void *frame)
 {
 	thread_self.asked_bytes = bytes;
+	thread_self.asked_item = item <= UINT8_MAX ? (uint8_t)item : 0;
 	thread_self.asked_frame = frame;
 	thread_self.asked_return = frame ? return_address(frame) : 0;
 }
@@ -83,6 +84,13 @@ static bool is_still_asked(const void *frame)
 	return distance <= 2 * ASKED_CODE_BYTES;
 }
 
+/* The allocator tells `bytes`: of which elements, if they were computed for this request. */
+static size_t item_asked(uint64_t bytes, const void *frame)
+{
+	bool is_computed = thread_self.asked_frame && thread_self.asked_bytes == bytes;
+	return is_computed && is_still_asked(frame) ? thread_self.asked_item : 0;
+}
+
 /* The request behind a block, 0 unknown. */
 static uint64_t take_asked(uint64_t block_bytes, const void *frame)
 {
@@ -95,6 +103,12 @@ static uint64_t take_asked(uint64_t block_bytes, const void *frame)
 		return asked;
 	bool explains = block_bytes - rounded <= (rounded < LARGE_SLACK_BYTES ? 0 : LARGE_SLACK_BYTES);
 	return explains && is_still_asked(frame) ? asked : 0;
+}
+
+static uint8_t element_flags(uint8_t item)
+{
+	bool is_told = item && item <= 16 && !(item & (item - 1));
+	return is_told ? (uint8_t)((__builtin_ctz(item) + 1) << MEMTRACE_ELEMENT_SHIFT) : 0;
 }
 
 /* ---------- blocks ---------- */
@@ -115,6 +129,7 @@ note_block(void *pointer, int64_t bytes, size_t allocated, uint64_t device, cons
 				 .frame = frame };
 	if (bytes > 0) {
 		record.extra = take_asked(record.bytes, frame);
+		record.flags |= record.extra ? element_flags(thread_self.asked_item) : 0;
 		record.stream = current_stream(ordinal);
 	} else {
 		record.extra = allocated; /* PyTorch's own total: the dump thread compares, the trace does not keep it */
@@ -170,7 +185,7 @@ OUT_OF_MEMORY(_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE)
 	{                                                                                                        \
 		static void *slot;                                                                               \
 		rounding_function *function = (rounding_function *)real(&slot, #symbol);                         \
-		note_asked(asked, NULL);                                                                         \
+		note_asked(asked, item_asked(asked, __builtin_frame_address(0)), NULL);                          \
 		return function ? function(asked) : 0;                                                           \
 	}
 
@@ -191,7 +206,7 @@ EXPORT size_t _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm
 	contiguous_function *function = (contiguous_function *)real(
 		&slot, "_ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm");
 	size_t bytes = function ? function(sizes, dimensions, item, offset) : 0;
-	note_asked(bytes, __builtin_frame_address(0));
+	note_asked(bytes, item, __builtin_frame_address(0));
 	return bytes;
 }
 
@@ -204,7 +219,7 @@ EXPORT size_t _ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm(const 
 	strided_function *function =
 		(strided_function *)real(&slot, "_ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm");
 	size_t bytes = function ? function(sizes, dimensions, strides, stride_count, item, offset) : 0;
-	note_asked(bytes, __builtin_frame_address(0));
+	note_asked(bytes, item, __builtin_frame_address(0));
 	return bytes;
 }
 
@@ -213,7 +228,7 @@ EXPORT void _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm(void *storage
 	static void *slot;
 	resize_function *function =
 		(resize_function *)real(&slot, "_ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm");
-	note_asked(bytes, __builtin_frame_address(0));
+	note_asked(bytes, 0, __builtin_frame_address(0));
 	if (function)
 		function(storage, bytes);
 }

@@ -33,6 +33,7 @@ struct thread_self {
 	uint16_t probe_looks; /* launches looked at since the step or the module */
 	uint16_t probe_pauses; /* how often it was seen in a module after the backward above, less one */
 	uint8_t probe_is_paused; /* until it is seen outside of modules */
+	uint8_t asked_item;   /* bytes of an element of what asked_bytes are of, 0 unknown */
 	uint8_t stack_bits;   /* of the stack above */
 	uint8_t is_engine;    /* one of autograd's, by its name; known once there is an id */
 	uint8_t device_known; /* the ordinal below was set by a call we saw */

@@ -113,6 +113,8 @@ static void add_place(struct json *json, const struct event *event)
 	json_unsigned(json, "addr", event->address);
 	json_unsigned(json, "bytes", event->bytes);
 	json_known(json, "asked", has_asked(event), event->extra);
+	if (event_element(event))
+		json_unsigned(json, "element_bytes", element_bytes(event_element(event)));
 	if (has_context(event))
 		json_unsigned(json, "context", event->stream);
 	if (is_external_alloc(event))

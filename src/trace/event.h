@@ -23,6 +23,18 @@ struct event {
 	int32_t status;
 };
 
+/* Of a block_alloc: the size of an element of its tensor, as the power of two in bytes plus one; 0 unknown. */
+#define EVENT_ELEMENTS 6
+static inline unsigned event_element(const struct event *event)
+{
+	unsigned element = (event->flags & MEMTRACE_ELEMENT) >> MEMTRACE_ELEMENT_SHIFT;
+	return event->what == MEMTRACE_BLOCK_ALLOC && element < EVENT_ELEMENTS ? element : 0;
+}
+static inline unsigned element_bytes(unsigned element)
+{
+	return element ? 1u << (element - 1) : 0;
+}
+
 /* The name in `memtrace dump --json`; never NULL ("unknown" for a value outside the enum). */
 const char *event_what_name(unsigned what);
 const char *event_space_name(unsigned space);
