@@ -193,7 +193,7 @@ ROUNDING(_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig24roundup_power2
 ROUNDING(_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm)
 
 /* ATen's pure size computations: their result is what the allocation that follows asks for. Of older versions, and
- * of less than 512 bytes. */
+ * of less than 512 bytes; and nothing else tells how large an element is. */
 EXPORT contiguous_function _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm;
 EXPORT strided_function _ZN2at6detail20computeStorageNbytesEN3c108ArrayRefIlEES3_mm;
 EXPORT resize_function _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm;

@@ -73,6 +73,7 @@ static void add_block(struct model *m, struct device *d, struct span *span, cons
 	block->stack = e->stack;
 	block->thread = e->thread <= UINT16_MAX ? (uint16_t)e->thread : 0;
 	block->slot = d->slot;
+	elements_note(m, e);
 	if (!add_to_table(m, block))
 		return;
 	m->totals.live_blocks++;

@@ -111,6 +111,15 @@ const struct stack_facts *stack_facts(struct model *, uint32_t stack); /* never 
 /* True also if one is unknown. */
 bool stacks_have_same_python(const struct model *, uint32_t, uint32_t);
 
+/* ---------- element.c: how large elements of tensors are ---------- */
+
+struct element_units {
+	uint32_t units[ELEMENT_COUNT]; /* of 512 bytes, that a stack's blocks took; halved when they get too many */
+};
+
+void elements_note(struct model *, const struct event *); /* a block_alloc */
+struct element_units *elements_of(struct model *, uint32_t stack); /* NULL: out of memory */
+
 /* ---------- trend.c: how the least live memory moves ---------- */
 
 #define TREND_WINDOWS 48

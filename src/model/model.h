@@ -226,6 +226,13 @@ struct model_timeline {
 /* False: that device saw no event. */
 bool model_timeline(const struct model *, unsigned ordinal, struct model_timeline *);
 
+/* Of `bytes` of a stack's blocks, as the event_element() of their tensors: bytes[0] is unknown. By all blocks that the
+ * stack ever made, so about. */
+struct model_elements {
+	uint64_t bytes[ELEMENT_COUNT];
+};
+struct model_elements model_elements(const struct model *, uint32_t stack, uint64_t bytes);
+
 /* The stream that a live block was handed out on; false when there is no block at that address. */
 bool model_block_stream(const struct model *, uint64_t address, uint64_t *stream);
 /* PyTorch's live blocks on a device at this moment: goes on after the program's own code has ended. */

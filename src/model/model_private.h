@@ -179,6 +179,8 @@ struct model {
 	uint32_t thread_capacity;
 	struct stack_facts *stack_facts;
 	uint32_t stack_capacity;
+	struct element_units *elements; /* by stack */
+	uint32_t element_capacity;
 	uint16_t *owner_of_module; /* plus one; 0: not looked at yet */
 	uint32_t module_capacity;
 	const char **owner_names;

@@ -43,7 +43,7 @@ static const struct field totals_fields[] = {
 };
 
 SAVED_SIZE(model_totals, 96);
-SAVED_SIZE(model, 3416);
+SAVED_SIZE(model, 3432);
 
 /* Numbers whose meaning is not written beside them: those of another version are not guessed at. */
 static void save_version(struct archive *a)
@@ -119,6 +119,7 @@ static int save_or_load(struct model *m, struct archive *a)
 	save_threads(m, a);
 	save_blocks(m, a);
 	save_sizes(m, a);
+	save_elements(m, a);
 	save_causes(m, a);
 	save_witness(m, a);
 	save_end(a);

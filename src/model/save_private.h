@@ -44,5 +44,6 @@ void save_blocks(struct model *, struct archive *);
 void save_threads(struct model *, struct archive *);
 void save_attribution(struct model *, struct archive *);
 void save_sizes(struct model *, struct archive *); /* after the blocks */
+void save_elements(struct model *, struct archive *);
 
 #endif

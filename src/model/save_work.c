@@ -1,7 +1,8 @@
-/* Saves and loads what is known of the work: threads and what they did lately, training loops, steps, and
- * how many blocks there are of each size. What definitions tell (marks of stacks, owners of modules,
+/* Saves and loads what is known of the work: threads and what they did lately, training loops, steps, how
+ * many blocks there are of each size, and how large their elements. What definitions tell (marks of stacks, owners of modules,
  * names of threads) is worked out again. */
 #include <errno.h>
+#include <string.h>
 
 #include "model/save_private.h"
 
@@ -170,6 +171,7 @@ SAVED_SIZE(attribution, 11320);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(growth, 24);
 SAVED_SIZE(size_entry, 88);
+SAVED_SIZE(element_units, 24);
 
 /* ---------- steps ---------- */
 
@@ -310,5 +312,37 @@ void save_sizes(struct model *m, struct archive *a)
 			load_size(m, a, &entry);
 		else
 			at = next_size(sizes, at + 1);
+	}
+}
+
+/* ---------- elements ---------- */
+
+static uint32_t next_elements(const struct model *m, uint32_t stack)
+{
+	static const struct element_units none;
+	while (stack < m->element_capacity && !memcmp(&m->elements[stack], &none, sizeof none))
+		stack++;
+	return stack;
+}
+
+static void save_element_units(struct model *m, struct archive *a, uint64_t stack)
+{
+	static const struct field fields[] = {FIELD_ROW(struct element_units, units), FIELD_END};
+	struct element_units *row = elements_of(m, (uint32_t)stack);
+	if (row)
+		archive_fields(a, row, fields);
+	else
+		archive_fail(a, -ENOMEM);
+}
+
+void save_elements(struct model *m, struct archive *a)
+{
+	uint64_t stack = a->is_loading ? 0 : next_elements(m, 0);
+	while (save_has_item(a, !a->is_loading && stack < m->element_capacity)) {
+		archive_number_below(a, &stack, a->bounds[BOUND_STACKS]);
+		if (!a->error)
+			save_element_units(m, a, stack);
+		if (!a->is_loading)
+			stack = next_elements(m, (uint32_t)stack + 1);
 	}
 }

@@ -82,11 +82,24 @@ static void advise_evaluation(struct situation *at)
 		verdict_add_action(verdict, ADVICE_SMALLER_MODEL, false, 0);
 }
 
-/* Where weights are nearly all, as where a model is only used. Whether they are of four bytes the trace does not tell. */
+/* Of the weights, what is known to have elements of two bytes or less. */
+static uint64_t narrow_weight_bytes(const struct situation *at)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; at->map && i < at->map->block_count; i++) {
+		const struct segment_block *block = &at->map->blocks[i];
+		struct model_elements of = model_elements(at->m, block->stack, block->bytes);
+		if (model_label_category(at->m, block->label) == MODEL_PARAMETERS)
+			bytes += of.bytes[ELEMENT_1_BYTE] + of.bytes[ELEMENT_2_BYTES];
+	}
+	return bytes;
+}
+
+/* Where weights that may be of four bytes are nearly all, as where a model is only used. */
 static void advise_weights(struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	uint64_t parameters = evidence->categories.bytes[MODEL_PARAMETERS];
+	uint64_t parameters = bytes_less(evidence->categories.bytes[MODEL_PARAMETERS], narrow_weight_bytes(at));
 	if (parameters * 4 >= evidence->live_bytes * 3)
 		verdict_add_action(at->verdict, ADVICE_HALF_WEIGHTS, true, parameters / 2);
 }

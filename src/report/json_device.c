@@ -160,8 +160,7 @@ static void add_formula(struct json *json, const struct model *model, const stru
 	json_unsigned(json, "activations_bytes", formula.activation_bytes);
 	json_unsigned(json, "bytes", formula.expected_bytes);
 	json_known(json, "bytes_a_parameter", formula.has_factor,
-		   (formula.expected_bytes - formula.activation_bytes) * formula.parameter_width /
-			      formula.parameter_bytes);
+		   (uint64_t)(peak_bytes_a_parameter(&formula) + 0.5));
 	json_bool(json, "width_is_certain", formula.is_width_sure);
 	json_close(json, '}');
 }

@@ -171,13 +171,21 @@ static void find_checkpointing(struct levers *levers, const struct lever_facts *
  * for two bytes alone keeps no scores. */
 static void find_precision(struct levers *levers, const struct lever_facts *facts)
 {
+	static const char name[] = "mixed_precision";
+	bool is_half = facts->half_bytes > 9 * (facts->single_bytes + facts->unsized_bytes);
+	bool is_single = facts->single_bytes > 9 * facts->unsized_bytes;
 	uint64_t full = facts->norm_bytes + bytes_smaller(facts->norm_bytes, facts->gate_bytes);
 	uint64_t saves = lever_most_above(facts, (bytes_less(facts->halvable_bytes, full) + facts->unfused_bytes) / 2, facts->static_bytes);
 	if (facts->has_autocast)
-		lever_add_useless(levers, "mixed_precision", "mixed precision", "it is in use");
+		lever_add_useless(levers, name, "mixed precision", "it is in use");
+	else if (facts->parameter_element_bytes == 2)
+		lever_add_useless(levers, name, "mixed precision", "weights are of two bytes already");
+	else if (is_half)
+		lever_add_useless(levers, name, "mixed precision", "activations are of two bytes already");
 	else if (lever_is_worth(facts, saves) && saves > facts->parameter_bytes / 2)
-		lever_add(levers, "mixed_precision", "mixed precision (autocast to bfloat16)", saves, true,
-		    "activations of two bytes, if they are fp32 now; weights get a copy");
+		lever_add(levers, name, "mixed precision (autocast to bfloat16)", saves, true,
+			  is_single ? "activations of two bytes; weights get a copy"
+				    : "activations of two bytes, if they are fp32 now; weights get a copy");
 }
 
 /* They live until autocast ends. Without it, those of layers whose backward pass is over are gone: as large a

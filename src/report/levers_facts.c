@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "model/verdict.h"
 #include "report/by_name.h"
+#include "report/elements.h"
 #include "report/json.h"
 #include "report/sites.h"
 #include "trace/marks.h"
@@ -110,6 +111,33 @@ static bool is_like_loss(const struct lever_facts *facts, const struct model_sha
 	       (each >= loss / 2 - slack / 2) && each <= loss + slack && (each >= loss - slack || each <= loss / 2 + slack / 2);
 }
 
+/* What may have elements of four bytes: those of one byte are masks, or room for anything, as cuDNN takes it. */
+static uint64_t halvable_bytes(const struct model *model, const struct model_share *share)
+{
+	struct model_elements of = model_elements(model, share->stack, share->bytes);
+	return of.bytes[ELEMENT_UNKNOWN] + of.bytes[ELEMENT_1_BYTE] + of.bytes[ELEMENT_4_BYTES];
+}
+
+/* What autocast would make of two bytes an element. */
+static void take_castable(struct lever_facts *facts, const struct model *model, const char *name,
+			  const struct model_share *share)
+{
+	struct model_elements of = model_elements(model, share->stack, share->bytes);
+	uint64_t halvable = halvable_bytes(model, share);
+	if (!begins_with_any(name, full_precision)) {
+		facts->halvable_bytes += halvable;
+		facts->single_bytes += of.bytes[ELEMENT_4_BYTES];
+		facts->half_bytes += of.bytes[ELEMENT_2_BYTES];
+		facts->unsized_bytes += of.bytes[ELEMENT_UNKNOWN];
+	}
+	if (begins_with_any(name, unfused))
+		facts->unfused_bytes += halvable;
+	if (begins_with_any(name, norms))
+		facts->norm_bytes += halvable;
+	if (begins_with_any(name, gates))
+		facts->gate_bytes += halvable;
+}
+
 static void take_operator(struct lever_facts *facts, const struct scores *made, const struct defs *defs,
 			  const char *name, const struct model_share *share)
 {
@@ -124,14 +152,6 @@ static void take_operator(struct lever_facts *facts, const struct scores *made, 
 	if (begins_with_any(name, scores) ||
 	    (begins_with_any(name, dropouts) && is_dropout_of_scores(made, defs, share)))
 		facts->score_bytes += share->bytes;
-	if (!begins_with_any(name, full_precision))
-		facts->halvable_bytes += share->bytes;
-	if (begins_with_any(name, unfused))
-		facts->unfused_bytes += share->bytes;
-	if (begins_with_any(name, norms))
-		facts->norm_bytes += share->bytes;
-	if (begins_with_any(name, gates))
-		facts->gate_bytes += share->bytes;
 }
 
 static bool grows_with_batch(const struct model_share *share)
@@ -184,7 +204,8 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 	bool is_fused = !has_native(defs, stack, "attention_math");
 	if (has_native(defs, stack, "scaled_dot_product") && is_fused)
 		facts->has_fused_attention = true;
-	facts->unfused_bytes += is_fused ? 0 : share->bytes;
+	if (!is_fused)
+		facts->unfused_bytes += halvable_bytes(model, share);
 	if (has_native(defs, stack, "autocast"))
 		facts->has_autocast = true;
 	if (share->detail == MODEL_DETAIL_AUTOCAST_HELD && is_like_weight(model, defs, stack, share))
@@ -201,8 +222,10 @@ static void take_share(struct lever_facts *facts, const struct scores *made, con
 		return;
 	facts->batch_bytes += share->bytes;
 	text_init_fixed(&name, buffer, sizeof buffer - 1);
-	if (by_name_operator(&name, defs, share->stack))
-		take_operator(facts, made, defs, text_string(&name), share);
+	if (!by_name_operator(&name, defs, share->stack))
+		return;
+	take_operator(facts, made, defs, text_string(&name), share);
+	take_castable(facts, model, text_string(&name), share);
 }
 
 static void note_loss(struct lever_facts *facts, const char *name, const struct model_share *share)
@@ -340,6 +363,8 @@ void lever_facts_find(struct lever_facts *facts, const struct model *model, cons
 	facts->is_backward_peak = device->peak.phase == MODEL_PHASE_BACKWARD;
 	facts->is_optimizer_peak = device->peak.phase == MODEL_PHASE_OPTIMIZER;
 	lever_steps_find(facts, model, device->ordinal);
+	facts->parameter_element_bytes = elements_main_at_peak(model, device->ordinal, MODEL_PARAMETERS);
+	facts->state_element_bytes = elements_main_at_peak(model, device->ordinal, MODEL_OPTIMIZER_STATE);
 	if (facts->steps)
 		take_shares(facts, model, defs, device);
 	take_frames(facts, defs);

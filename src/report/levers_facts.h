@@ -15,7 +15,9 @@ struct lever_facts {
 
 	/* Parts of the peak, from its stacks; they overlap. */
 	uint64_t batch_bytes;	  /* activations, input and temporaries that grow with the batch */
-	uint64_t halvable_bytes;  /* activations and temporaries that autocast would make half as large */
+	uint64_t halvable_bytes;  /* activations and temporaries that autocast would make half as large … */
+	uint64_t single_bytes, unsized_bytes; /* … of these known to have elements of four bytes, and of no known size */
+	uint64_t half_bytes;	  /* that would be such, but are known to have elements of two bytes now */
 	uint64_t norm_bytes, gate_bytes; /* of these what norms made that autocast leaves alone, and what followed them */
 	uint64_t unfused_bytes;   /* what attention without a fused kernel keeps, as for some sizes of a head in fp32 */
 	uint64_t loss_bytes;	  /* logits and what the loss made of them */
@@ -46,6 +48,7 @@ struct lever_facts {
 	uint64_t without_state_bytes; /* the highest outside optimizers' steps, less their state */
 	uint64_t outside_optimizer_bytes; /* the same with it */
 	uint64_t optimizer_bytes; /* the highest in an optimizer's step */
+	unsigned parameter_element_bytes, state_element_bytes; /* of nearly all of them, 0 unknown */
 	uint64_t parameter_bytes, state_bytes, gradient_bytes; /* the most at a border */
 	uint64_t kept_gradient_bytes; /* gradients that were there during the forward pass */
 	uint64_t fresh_peak_bytes; /* of the first step, whose gradients were not there yet, with the state of later ones; 0: it was unlike the others … */

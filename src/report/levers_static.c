@@ -13,9 +13,21 @@ static uint64_t saved_of_state(const struct lever_facts *facts, uint64_t part)
 		       facts->category[MODEL_OPTIMIZER_STATE] * part / 256 + moment);
 }
 
+/* A byte a value and a 4-byte scale for each 256 of them. */
+static void find_adam_8bit(struct levers *levers, const struct lever_facts *facts)
+{
+	bool is_narrow = facts->state_element_bytes == 2;
+	bool is_sure = is_narrow || facts->state_element_bytes == 4 || facts->has_autocast; /* then parameters are fp32 */
+	uint64_t saves = saved_of_state(facts, is_narrow ? 126 : 191);
+	if (lever_is_worth(facts, saves))
+		lever_add(levers, "adam_8bit", "8-bit Adam (bitsandbytes)", saves, !is_sure,
+			  is_narrow ? "2 bytes of state a parameter instead of 4"
+			  : is_sure ? "2 bytes of state a parameter instead of 8"
+				    : "2 bytes of state a parameter instead of 8, if it is fp32 now");
+}
+
 static void find_optimizer(struct levers *levers, const struct lever_facts *facts)
 {
-	bool is_width_sure = facts->has_autocast; /* then parameters are fp32 */
 	bool is_adam = facts->state_bytes > facts->parameter_bytes * 5 / 4;
 	if (!facts->state_bytes) {
 		lever_add_useless(levers, "optimizer", "another optimizer", "this one has no state");
@@ -24,11 +36,8 @@ static void find_optimizer(struct levers *levers, const struct lever_facts *fact
 	if (lever_is_worth(facts, saved_of_state(facts, 256)))
 		lever_add(levers, "sgd", "an optimizer without state (SGD)", saved_of_state(facts, 256), false,
 		    "the state is gone, and what a step makes for a moment");
-	/* A byte a value and a 4-byte scale for each 256 of them, instead of four bytes. */
-	if (is_adam && lever_is_worth(facts, saved_of_state(facts, 191)))
-		lever_add(levers, "adam_8bit", "8-bit Adam (bitsandbytes)", saved_of_state(facts, 191), !is_width_sure,
-		    is_width_sure ? "2 bytes of state a parameter instead of 8"
-				  : "2 bytes of state a parameter instead of 8, if it is fp32 now");
+	if (is_adam)
+		find_adam_8bit(levers, facts);
 	if (facts->is_optimizer_peak &&
 	    lever_is_worth(facts, bytes_less(facts->peak_bytes, facts->outside_optimizer_bytes)))
 		lever_add(levers, "fused_optimizer", "optimizer with fused=True",

@@ -9,6 +9,7 @@
 #include "report/backward.h"
 #include "report/category.h"
 #include "report/devices.h"
+#include "report/elements.h"
 #include "report/layout.h"
 #include "report/where.h"
 
@@ -211,19 +212,56 @@ static bool is_within(double ratio, double wanted, double part)
 	return ratio > wanted * (1 - part) && ratio < wanted * (1 + part);
 }
 
+#define MASTERED_WIDTH 6 /* of a parameter of two bytes, with its fp32 master */
+
+static double state_ratio(const struct peak_formula *formula)
+{
+	return (double)formula->state_bytes / (double)formula->parameter_bytes;
+}
+
+/* Two moments of four bytes; closer than others: an average or frozen weights come near. */
+static bool has_state_of_masters(const struct peak_formula *formula)
+{
+	return is_within(state_ratio(formula), 8.0 / MASTERED_WIDTH, 0.03);
+}
+
 /* State of four bytes a moment beside parameters of two tells their width; without such a hint they
  * are taken as fp32. */
 static void guess_width(struct peak_formula *formula)
 {
-	double state = (double)formula->state_bytes / (double)formula->parameter_bytes;
 	formula->parameter_width = 4;
 	formula->is_width_sure = true;
-	if (is_within(state, 4, 0.07))
+	if (is_within(state_ratio(formula), 4, 0.07))
 		formula->parameter_width = 2;
-	else if (is_within(state, 8.0 / 6, 0.03)) /* closer: an average or frozen weights come near */
-		formula->parameter_width = 6;
+	else if (has_state_of_masters(formula))
+		formula->parameter_width = MASTERED_WIDTH;
 	else
 		formula->is_width_sure = false;
+}
+
+/* As many elements of two bytes as of four are a model and its masters, or two parts of one: the state tells, or nothing. */
+static double mixed_width(const struct peak_formula *formula, const struct model_elements *of)
+{
+	double bytes = 0, count = 0;
+	for (unsigned i = 1; i < ELEMENT_COUNT; i++) {
+		bytes += (double)of->bytes[i];
+		count += (double)of->bytes[i] / element_bytes(i);
+	}
+	if (!is_within((double)of->bytes[ELEMENT_4_BYTES], 2 * (double)of->bytes[ELEMENT_2_BYTES], 0.1))
+		return bytes / count;
+	return has_state_of_masters(formula) ? MASTERED_WIDTH : 0;
+}
+
+static void find_width(struct peak_formula *formula, const struct model *model, unsigned ordinal)
+{
+	struct model_elements of = elements_at_peak(model, ordinal, MODEL_PARAMETERS);
+	if (!elements_are_known(&of)) {
+		guess_width(formula);
+		return;
+	}
+	unsigned main = elements_main_bytes(&of);
+	formula->parameter_width = main ? main : mixed_width(formula, &of);
+	formula->is_width_sure = formula->parameter_width > 0;
 }
 
 /* Where parameters are frozen, or an average of them is kept, no number of bytes for each is right. */
@@ -231,7 +269,9 @@ static bool has_factor(const struct peak_formula *formula)
 {
 	double gradients = (double)formula->gradient_bytes / (double)formula->parameter_bytes;
 	bool is_equal = gradients > 0.9 && gradients < 1.15, is_twice = gradients > 1.8 && gradients < 2.3;
-	return is_equal || is_twice || formula->parameter_width == 6;
+	bool is_mastered = formula->is_width_sure && has_state_of_masters(formula) &&
+			   is_within(formula->parameter_width, MASTERED_WIDTH, 0.001);
+	return formula->parameter_width > 0 && (is_equal || is_twice || is_mastered);
 }
 
 bool peak_formula_find(const struct model *model, unsigned ordinal, struct peak_formula *formula)
@@ -243,7 +283,7 @@ bool peak_formula_find(const struct model *model, unsigned ordinal, struct peak_
 			take_step(formula, &step);
 	if (!formula->parameter_bytes || !formula->gradient_bytes)
 		return false;
-	guess_width(formula);
+	find_width(formula, model, ordinal);
 	formula->has_factor = has_factor(formula);
 	formula->expected_bytes = formula->parameter_bytes + formula->gradient_bytes + formula->state_bytes +
 				  formula->activation_bytes;
@@ -256,11 +296,15 @@ static void add_part(struct text *out, struct unit unit, uint64_t bytes, const c
 		text_printf(out, " + %s %llu", name, (unsigned long long)unit_round(unit, bytes));
 }
 
+double peak_bytes_a_parameter(const struct peak_formula *formula)
+{
+	return formula->parameter_width * (double)(formula->expected_bytes - formula->activation_bytes) /
+	       (double)formula->parameter_bytes;
+}
+
 static void add_width(struct text *out, const struct peak_formula *formula)
 {
-	double bytes = (double)formula->parameter_width *
-		       (double)(formula->expected_bytes - formula->activation_bytes) /
-		       (double)formula->parameter_bytes;
+	double bytes = peak_bytes_a_parameter(formula);
 	text_add_decimal(out, bytes, bytes < 10);
 	text_add(out, formula->is_width_sure ? " bytes a parameter\n" : " bytes a parameter, if it is fp32\n");
 }

@@ -22,12 +22,14 @@ struct peak_formula {
 	uint64_t gradient_bytes, state_bytes; /* the most there was after a backward, after a step */
 	uint64_t activation_bytes;	      /* the most there was after a forward */
 	uint64_t expected_bytes;	      /* the sum */
-	unsigned parameter_width;	      /* bytes of a parameter that these factors suggest: 4, 2, 6 (with fp32 masters) */
+	double parameter_width;	      /* bytes of a parameter: 6 where fp32 masters of two bytes are there too; of several
+				       * sizes the mean; 0: not to be told */
 	bool is_width_sure;
 	bool has_factor; /* false: parameters are not trained alike, so bytes for each say nothing */
 };
 /* False: there are no parameters, or no step was seen. */
 bool peak_formula_find(const struct model *, unsigned ordinal, struct peak_formula *);
+double peak_bytes_a_parameter(const struct peak_formula *); /* if it has a factor */
 void peak_print_formula(struct text *, const struct model *, const struct model_device *);
 
 #endif

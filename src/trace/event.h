@@ -23,14 +23,26 @@ struct event {
 	int32_t status;
 };
 
-/* Of a block_alloc: the size of an element of its tensor, as the power of two in bytes plus one; 0 unknown. */
-#define EVENT_ELEMENTS 6
-static inline unsigned event_element(const struct event *event)
+/* How large an element of a tensor is. */
+enum event_element {
+	ELEMENT_UNKNOWN,
+	ELEMENT_1_BYTE,
+	ELEMENT_2_BYTES,
+	ELEMENT_4_BYTES,
+	ELEMENT_8_BYTES,
+	ELEMENT_16_BYTES,
+	ELEMENT_COUNT
+};
+
+/* Of the tensor that a block_alloc is for. */
+static inline enum event_element event_element(const struct event *event)
 {
 	unsigned element = (event->flags & MEMTRACE_ELEMENT) >> MEMTRACE_ELEMENT_SHIFT;
-	return event->what == MEMTRACE_BLOCK_ALLOC && element < EVENT_ELEMENTS ? element : 0;
+	bool is_known = event->what == MEMTRACE_BLOCK_ALLOC && element < ELEMENT_COUNT;
+	return is_known ? (enum event_element)element : ELEMENT_UNKNOWN;
 }
-static inline unsigned element_bytes(unsigned element)
+
+static inline unsigned element_bytes(unsigned element) /* 0 unknown */
 {
 	return element ? 1u << (element - 1) : 0;
 }

@@ -219,6 +219,16 @@ def test_a_first_step_unlike_the_others_is_no_measure(other_mib, tmp_path):
         assert row["up_to"] or row["saves_bytes"] <= saved + allowed
 
 
+@pytest.mark.parametrize("model,words", [("gpt", "bfloat16"), ("shifted", "")])
+def test_mixed_precision_is_not_advised_to_a_model_of_two_bytes(model, words):
+    peak, device = peak_and_report(model, words)
+    (precision,) = [row for row in device["levers"] if row["name"] == "mixed_precision"]
+    assert not precision["applies"] and "of two bytes already" in precision["reason"]
+    assert device["expected"]["bytes_a_parameter"] == 8 and device["expected"]["width_is_certain"]
+    if words:
+        assert peak - peak_and_report(model, words + " amp")[0] <= WORTH * peak
+
+
 @functools.cache
 def sharded(words):
     """The same of the first of two ranks."""

@@ -242,6 +242,12 @@ bool model_has_parameter_of(const struct model *model, uint64_t least_bytes, uin
 	return false;
 }
 
+struct model_elements model_elements(const struct model *model, uint32_t stack, uint64_t bytes)
+{
+	(void)model, (void)stack;
+	return (struct model_elements){.bytes = {bytes}};
+}
+
 size_t model_oom_count(const struct model *model)
 {
 	return model->oom_count;

@@ -31,6 +31,35 @@ static void allocated_is_blocks_and_what_others_hold(void **state)
 	scene_close(&s);
 }
 
+static void block_of(struct scene *s, uint64_t bytes, unsigned element)
+{
+	s->next.flags = (uint8_t)(element << MEMTRACE_ELEMENT_SHIFT);
+	block(s, SEGMENT, bytes, TORCH);
+	s->next.flags = 0;
+	block_free(s, SEGMENT);
+}
+
+static void elements_of_a_stack_are_shared_out_as_its_blocks_were(void **state)
+{
+	struct scene s;
+	(void)state;
+	scene_open(&s);
+	assert_int_equal(model_elements(s.m, TORCH, 80).bytes[ELEMENT_UNKNOWN], 80);
+	block_of(&s, 3 * MIB, ELEMENT_2_BYTES);
+	block_of(&s, 4 * MIB, ELEMENT_4_BYTES);
+	block_of(&s, MIB, 7); /* there is no such size */
+	struct model_elements of = model_elements(s.m, TORCH, 80);
+	assert_int_equal(of.bytes[ELEMENT_2_BYTES], 30);
+	assert_int_equal(of.bytes[ELEMENT_4_BYTES], 40);
+	assert_int_equal(of.bytes[ELEMENT_UNKNOWN], 10);
+	for (int i = 0; i < 64; i++) /* more units than fit */
+		block_of(&s, 1ull << 40, ELEMENT_8_BYTES);
+	of = model_elements(s.m, TORCH, 80);
+	assert_in_range(of.bytes[ELEMENT_8_BYTES], 79, 80);
+	assert_int_equal(model_elements(s.m, TORCH_OTHER, 80).bytes[ELEMENT_UNKNOWN], 80);
+	scene_close(&s);
+}
+
 static void segment_before_first_block_is_no_peak(void **state)
 {
 	struct scene s;
@@ -268,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(allocated_is_blocks_and_what_others_hold),
+		cmocka_unit_test(elements_of_a_stack_are_shared_out_as_its_blocks_were),
 		cmocka_unit_test(segment_before_first_block_is_no_peak),
 		cmocka_unit_test(composition_at_peak_sums_to_allocated),
 		cmocka_unit_test(peak_is_the_first_instant_of_the_highest),

@@ -23,7 +23,9 @@ static void play(struct scene *s)
 	obtain(s, MEMTRACE_SPACE_VMM, 77, 2 * MIB, TORCH);
 	map(s, 0x100000, 2 * MIB, 77);
 	block(s, 0x100000, MIB, TORCH);
+	s->next.flags = ELEMENT_2_BYTES << MEMTRACE_ELEMENT_SHIFT;
 	block(s, 0x100000 + MIB, 512, TORCH_OTHER);
+	s->next.flags = 0;
 	obtain(s, MEMTRACE_SPACE_VMM, 78, 2 * MIB, TORCH);
 	give_back(s, MEMTRACE_SPACE_VMM, 78, TORCH); /* a zombie */
 	obtain(s, MEMTRACE_SPACE_DEVICE, 0x9000000, MIB, NCCL);
@@ -58,6 +60,8 @@ static void what_was_open_at_the_cut_is_settled_after_it(void **unused)
 	assert_int_equal(error, 0);
 	free(state.bytes);
 	assert_int_equal(model_oom_count(s.m), 1);
+	assert_int_equal(model_elements(s.m, TORCH_OTHER, 512).bytes[ELEMENT_2_BYTES], 512);
+	assert_int_equal(model_elements(s.m, TORCH, 512).bytes[ELEMENT_UNKNOWN], 512);
 	assert_int_equal(device(&s)->reserved.current_bytes, 2 * MIB);
 	fail_free(&s, free_sequence);
 	assert_int_equal(device(&s)->reserved.current_bytes, 3 * MIB);
@@ -83,6 +87,7 @@ static struct event any_event(uint64_t sequence)
 			      .extra = any(2) ? 77 + any(2) : any(12),
 			      .stack = any(STACKS_END),
 			      .thread = any(THREADS_END),
+			      .flags = (uint8_t)(any(8) << MEMTRACE_ELEMENT_SHIFT),
 			      .sequence = sequence,
 			      .time_ns = sequence};
 }

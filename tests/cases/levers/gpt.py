@@ -1,4 +1,4 @@
-"""A small GPT in full precision."""
+"""A small GPT in full precision (LEVERS=bfloat16: in half of it)."""
 
 import torch
 import torch.nn as nn
@@ -44,7 +44,7 @@ class GPT(nn.Module):
         return x if training.has("chunks") else self.head(x)
 
 
-model = GPT().cuda()
+model = GPT().cuda().to(torch.bfloat16 if training.has("bfloat16") else torch.float32)
 
 
 def make_batch(size):

@@ -2,6 +2,7 @@
 
     checkpoint       blocks are made again in the backward pass (models that take `wrap`)
     amp              autocast to bfloat16
+    bfloat16         the model is of two bytes a parameter (gpt)
     sgd, adam8bit    instead of Adam
     half             half the batch, twice a step
     keep_gradients   zero_grad(set_to_none=False)
