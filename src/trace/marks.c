@@ -39,6 +39,7 @@ static const struct python_mark torch_marks[] = {
 	{"nn/modules/", "__init__", MARK_PARAMETER, 0},
 	{"nn/modules/", "reset_parameters", MARK_PARAMETER, 0},
 	{"nn/modules/", "_reset_parameters", MARK_PARAMETER, 0},
+	{"nn/modules/", "flatten_parameters", MARK_PARAMETER, 0},
 	{"nn/parameter.py", NULL, MARK_PARAMETER, 0},
 	{"nn/utils/", "__init__", MARK_PARAMETER, 0},
 	{"nn/utils/", "right_inverse", MARK_PARAMETER, 0},
