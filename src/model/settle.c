@@ -27,6 +27,15 @@ static bool is_held(const struct model *m, const struct block *block)
 	return block->facts.label == LABEL_HELD && block->facts.born > m->attribution->loops[block->facts.loop].whole_end;
 }
 
+/* What a line of the program makes and lets go of before a module has run again, while the graph is there, it needed
+ * for itself. */
+static bool is_of_line(struct model *m, const struct block *block, const struct event *e)
+{
+	uint32_t line = attribution_marks(m, block->stack)->places[0].line;
+	return context_is_users(block->facts.context) && line && attribution_marks(m, e->stack)->places[0].line == line &&
+	       m->attribution->loops[block->facts.loop].calls == block->facts.calls && block->facts.call->left > 1;
+}
+
 /* A graph that is dropped without a backward held activations; until it is known what became of it, those of its blocks
  * that went count as temporary, or as held by the program. A batch from the host that followed it is of the next pass. */
 void settle_freed(struct model *m, struct block *block, const struct event *e, bool by_backward)
@@ -37,7 +46,8 @@ void settle_freed(struct model *m, struct block *block, const struct event *e, b
 	call->is_used |= by_backward && !block->facts.is_copied_to;
 	if (call->is_used)
 		tombstones_settle(m, &call->tombstones, LABEL_COUNT);
-	else if (block->facts.label == LABEL_TEMPORARY || block->facts.label == LABEL_FREED_LATER || is_held(m, block))
+	else if ((block->facts.label == LABEL_TEMPORARY && !is_of_line(m, block, e)) ||
+		 block->facts.label == LABEL_FREED_LATER || is_held(m, block))
 		tombstone_add(m, &call->tombstones, block, e->sequence);
 	if (!--call->left && m->attribution->loops[block->facts.loop].recent != call)
 		settle_graph(m, call);

@@ -190,7 +190,7 @@ static void what_was_frozen_is_saved(void **state)
 }
 
 /* 32 MiB in a module, 16 by what the program computes from it; all gone before `next`. */
-static void drop_graph(struct scene *s, uint32_t next)
+static void drop_graph(struct scene *s, uint32_t next, bool computed_goes_first)
 {
 	scene_open(s);
 	define_loop(s);
@@ -200,7 +200,9 @@ static void drop_graph(struct scene *s, uint32_t next)
 	block(s, 2 * AT, 16 * MIB, T_FORWARD);
 	block(s, 3 * AT, 16 * MIB, T_FORWARD);
 	block(s, 4 * AT, 16 * MIB, T_DATA);
-	for (uint64_t at = 2; at <= 4; at++)
+	if (computed_goes_first)
+		take_back(s, 4 * AT, T_DATA);
+	for (uint64_t at = 2; at <= (computed_goes_first ? 3 : 4); at++)
 		take_back(s, at * AT, T_DATA);
 	block(s, 5 * AT, 512, next);
 	model_finish(s->m);
@@ -210,9 +212,11 @@ static void a_graph_that_is_dropped_held_activations(void **state)
 {
 	struct scene s;
 	(void)state;
-	drop_graph(&s, T_FORWARD);
+	drop_graph(&s, T_FORWARD, false);
 	check_at_peak(&s, MODEL_ACTIVATIONS, 48 * MIB);
-	drop_graph(&s, T_BACKWARD_CALL); /* what is saved for it must be elsewhere */
+	drop_graph(&s, T_FORWARD, true); /* by its own line, which needed it for itself */
+	check_at_peak(&s, MODEL_ACTIVATIONS, 32 * MIB);
+	drop_graph(&s, T_BACKWARD_CALL, false); /* what is saved for it must be elsewhere */
 	check_at_peak(&s, MODEL_TEMPORARY, 48 * MIB);
 }
 
