@@ -134,20 +134,42 @@ static bool is_of_loader(const struct loop *loop, const struct size_entry *size)
 	return !size->states && !size->gradients_most && !loop->late_copies && loop->late_data;
 }
 
-static bool is_parameter(const struct loop *loop, const struct block *block, const struct size_entry *size)
+/* Uninitialised, and one of several of that size that one line makes: weights of layers, that do not train. */
+static bool is_frozen_weight(struct model *m, const struct block *block)
+{
+	const struct stack_marks *marks = attribution_marks(m, block->stack);
+	const struct block *other = block->facts.next;
+	if (!(marks->native & MARK_EMPTY))
+		return false;
+	if (is_made_as_parameter(m, block))
+		return true;
+	for (unsigned i = 0; other && i < KEPT_LOOKED_AT; i++, other = other->facts.next)
+		if (other->facts.kind == KIND_PARAMETER && block_asked(other) == block_asked(block) &&
+		    attribution_marks(m, other->stack)->site == marks->site) {
+			note_parameter_site(m->attribution, marks->site);
+			return true;
+		}
+	return false;
+}
+
+static bool is_parameter(struct model *m, const struct loop *loop, const struct block *block,
+			 const struct size_entry *size)
 {
 	const struct block_facts *facts = &block->facts;
 	int32_t enough = facts->is_clone ? size->parameters : 1;
 	bool is_plain = facts->is_copied_to || !(facts->is_zeros || facts->is_clone);
-	return size->gradients_most >= enough || (is_plain && !is_of_loader(loop, size));
+	return size->gradients_most >= enough || (is_plain && !is_of_loader(loop, size)) || is_frozen_weight(m, block);
 }
 
-/* Of a class that steps by hand: more have that size than gradients came for. */
+/* Of a class that steps by hand: more have that size than gradients came for. Nothing that has it, or half of it,
+ * trains: then it is a weight that is frozen. */
 static bool is_state_by_hand(const struct model *m, const struct loop *loop, const struct block *block,
 			     const struct size_entry *size)
 {
+	const struct size_entry *half = size_find(m, block_asked(block) / 2);
+	bool is_trained = size->gradients_most || (half && half->gradients_most);
 	bool is_spare = size->parameters > 1 || model_parameters_of_size(m, block_asked(block) / 2);
-	return !loop->steps && block->facts.is_zeros && !block->facts.is_copied_to && is_spare &&
+	return !loop->steps && block->facts.is_zeros && !block->facts.is_copied_to && is_spare && is_trained &&
 	       size->parameters > size->gradients_most;
 }
 
@@ -168,7 +190,7 @@ static void age_parameter(struct model *m, struct loop *loop, struct block *bloc
 		become_state(m, block);
 	if (!loop->steps)
 		return;
-	if (is_parameter(loop, block, size)) {
+	if (is_parameter(m, loop, block, size)) {
 		block_settle_as(m, block, LABEL_PARAMETER);
 		return;
 	}

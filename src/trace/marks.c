@@ -178,8 +178,8 @@ static const struct symbol_mark symbol_marks[] = {
 #define OPERATORS "_ZN2at4_ops"
 
 static const char *const zeros[] = {"zeros",     "zeros_like", "ones",	   "ones_like", "full",
-				    "full_like", "empty",      "empty_like", "new_zeros", "new_ones",
-				    "new_full",  "new_empty"};
+				    "full_like", "new_zeros",  "new_ones", "new_full"};
+static const char *const empties[] = {"empty", "empty_like", "new_empty"};
 static const char *const factories[] = {"randn",    "rand",   "arange", "randn_like", "rand_like",
 					"linspace", "eye",    "normal", "scalar_tensor",
 					"bernoulli", "empty_strided"};
@@ -202,6 +202,8 @@ static uint32_t mark_of_operator(const char *name, size_t length)
 	while (length) {
 		if (is_listed(zeros, sizeof zeros / sizeof *zeros, name, length))
 			return MARK_FACTORY | MARK_ZEROS;
+		if (is_listed(empties, sizeof empties / sizeof *empties, name, length))
+			return MARK_FACTORY | MARK_ZEROS | MARK_EMPTY;
 		if (is_listed(draws, sizeof draws / sizeof *draws, name, length))
 			return MARK_FACTORY | MARK_DRAW;
 		if (is_listed(factories, sizeof factories / sizeof *factories, name, length))

@@ -54,6 +54,7 @@ enum mark {
 #define MARK_DRAW         (1u << 6) /* … of integers at random: which rows of the data come next */
 #define MARK_JOIN         (1u << 8) /* … one of several */
 #define MARK_RECORDED     (1u << 9) /* autograd was asked; it is not in torch.inference_mode() */
+#define MARK_EMPTY        (1u << 10) /* … uninitialised */
 
 /* A Python frame: enum mark, and flags of it in *flags. */
 enum mark mark_of_python(const char *file, const char *function, uint32_t *flags);
