@@ -228,6 +228,8 @@ static void describe(struct model *m, struct block *block, const struct event *e
 	struct size_entry *size = size_find(m, block_asked(block));
 	const struct block *part = part_of(facts->loop, block, facts);
 	uint16_t native = facts->marks->native;
+	if (part)
+		size_get(m, block_asked(part))->is_part = true;
 	if (size && facts->is_backward)
 		count_passing(m, size);
 	block->facts = (struct block_facts){

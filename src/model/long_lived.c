@@ -310,6 +310,12 @@ static bool is_made_late(struct model *m, const struct block *block)
 	       !(attribution_marks(m, block->stack)->native & MARK_DRAW);
 }
 
+/* Computed as data, such as the states of a replay memory, of which batches are made. */
+static bool is_part(const struct block_facts *facts, const struct size_entry *size)
+{
+	return size->is_part && facts->kind == KIND_INPUT && !facts->is_factory;
+}
+
 void kept_age(struct model *m, struct loop *loop, struct block *block, bool after_call)
 {
 	const struct block_facts *facts = &block->facts;
@@ -335,7 +341,7 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 		join_graph(m, block);
 	else if (age <= loop_age_of_kept(loop))
 		return;
-	else if (facts->is_joined)
+	else if (facts->is_joined || is_part(facts, size))
 		list_remove(block);
 	else if (is_store_from_copies(m, loop, block, size))
 		keep_store(m, block);

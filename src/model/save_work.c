@@ -158,6 +158,7 @@ static const struct field size_fields[] = {
 	FIELD(struct size_entry, passing),
 	FIELD(struct size_entry, data_site),
 	FIELD(struct size_entry, argument_site),
+	FIELD_BOOL(struct size_entry, is_part),
 	FIELD_END,
 };
 
