@@ -254,6 +254,8 @@ void classify_free(struct model *, struct block *, const struct event *, const s
 void classify_copy(struct model *, struct block *);
 /* What replaces a thing that goes is the same kind of thing (successor.c). */
 void successor_settle(struct model *, struct block *, const struct moment_facts *);
+/* The program has kept the block, as others that it makes there: it is no variable that a loop sets anew. */
+bool successor_leaves_kept(struct model *, const struct block *, const struct moment_facts *);
 /* Made of one value before its loop was used, never copied to, and still there: a cache, as long as nothing
  * has trained. */
 bool block_is_cache(const struct model *, const struct block *);

@@ -305,7 +305,7 @@ static enum label freed_as(struct model *m, struct block *block, const struct ev
 			count_gradient(m, block_asked(block));
 			return LABEL_GRADIENT;
 		}
-		if (!is_by_engine && is_made_to_keep(m, block))
+		if (!is_by_engine && successor_leaves_kept(m, block, facts))
 			return LABEL_KEPT;
 		if (own->kind != KIND_INPUT)
 			return freed_forward(m, block, facts);

@@ -73,3 +73,29 @@ void successor_settle(struct model *m, struct block *block, const struct moment_
 		settle_as(m, block, KIND_NONE, LABEL_KEPT);
 	}
 }
+
+/* `x = f(y)` each time round a loop: the line that made it has made the next one, and one backward was between. */
+static bool is_replaced(struct model *m, const struct block *block, const struct moment_facts *facts)
+{
+	const struct loop *loop = &m->attribution->loops[block->facts.loop];
+	const struct block *latest = loop->latest ? block_find(m, loop->latest) : NULL;
+	const struct stack_marks *marks = attribution_marks(m, block->stack);
+	uint32_t line = facts->marks->places[0].line;
+	if (!line || !latest || latest == block || block_age(m, block) > loop_backwards_a_step(loop) ||
+	    attribution_marks(m, latest->stack)->site != marks->site)
+		return false;
+	for (unsigned i = 0; i < MARKS_PLACES; i++)
+		if (marks->places[i].line == line)
+			return true;
+	return false;
+}
+
+bool successor_leaves_kept(struct model *m, const struct block *block, const struct moment_facts *facts)
+{
+	if (!is_made_to_keep(m, block))
+		return false;
+	if (!is_replaced(m, block, facts))
+		return true;
+	size_get(m, block_asked(block))->keeper = 0; /* what was kept was made by the same function, for another */
+	return false;
+}
