@@ -98,7 +98,8 @@ struct loop { /* a thread that trains, and the engine threads that work for it *
 	uint32_t passes, passes_least; /* forward passes since the last backward; the fewest before one, 0: there was none */
 	uint32_t call_count; /* blocks of the call that goes on */
 	uint32_t call_stack; /* of the first of them */
-	uint32_t call_again; /* blocks of that stack after it: calls that nothing stands between look like one */
+	uint32_t call_again; /* of that stack after it: calls that nothing stands between look like one … */
+	uint32_t call_period; /* … whose second begins after so many blocks, 0: there is none */
 	/* Of blocks of forward passes those alive: made since the last backward, and before. */
 	uint32_t young_count, old_count;
 	uint32_t whole_backwards; /* in a row, that left every block of a graph where it was */

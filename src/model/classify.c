@@ -107,10 +107,13 @@ static void join_recent(struct loop *loop, struct block *block)
 
 static void note_in_call(struct loop *loop, const struct block *block, const struct moment_facts *facts)
 {
-	if (!loop->call_count++)
+	if (!loop->call_count) {
 		loop->call_stack = block->stack;
-	else
-		loop->call_again += block->stack == loop->call_stack;
+	} else if (block->stack == loop->call_stack) {
+		loop->call_period = loop->call_period ? loop->call_period : loop->call_count;
+		loop->call_again++;
+	}
+	loop->call_count++;
 	loop->call_keeps |= (facts->marks->flags & MARK_CHECKPOINT) != 0;
 }
 

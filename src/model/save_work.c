@@ -83,6 +83,7 @@ static const struct field loop_fields[] = {
 	FIELD(struct loop, passes_least),
 	FIELD(struct loop, call_count),
 	STACK_OF(struct loop, call_stack),
+	FIELD(struct loop, call_period),
 	FIELD(struct loop, call_again),
 	FIELD_BOOL(struct loop, call_keeps),
 	FIELD(struct loop, young_count),
@@ -167,8 +168,8 @@ SAVED_SIZE(thread, 208);
 SAVED_SIZE(stepper, 40);
 SAVED_SIZE(step_moment, 264);
 SAVED_SIZE(step_record, 872);
-SAVED_SIZE(loop, 840);
-SAVED_SIZE(attribution, 11320);
+SAVED_SIZE(loop, 848);
+SAVED_SIZE(attribution, 11384);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(growth, 24);
 SAVED_SIZE(size_entry, 88);

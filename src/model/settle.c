@@ -3,6 +3,8 @@
  * long_lived.c. */
 #include "model/model_private.h"
 
+#define FEW_OF 12 /* blocks, of which less than a quarter is left: no graph holds them */
+
 /* ---------- a call of a module ---------- */
 
 static void settle_graph(struct model *m, struct call *call)
@@ -76,6 +78,13 @@ static void leave_without_grad(struct loop *loop, uint32_t calls)
 	}
 }
 
+/* Several outputs, such as features of each stage. */
+static void leave_few(struct loop *loop)
+{
+	for (struct block *block = loop->call.first; block; block = block->facts.next)
+		block->facts.is_no_grad = true;
+}
+
 static void outlive(struct model *m, struct block *block)
 {
 	if (block->facts.label == LABEL_FORWARD)
@@ -108,20 +117,29 @@ static bool is_without_grad(uint32_t made, uint32_t left)
 	return made >= 4 && (left <= 1 || (left <= 2 && made >= 12) || (left <= 3 && made >= 20));
 }
 
+/* Each of them makes as many blocks. Within one a layer like the first may come again, but not so. */
+static uint32_t calls_in_row(const struct loop *loop)
+{
+	uint32_t calls = loop->call_again + 1;
+	return loop->call_count == calls * loop->call_period ? calls : 1;
+}
+
 /* Of many blocks next to none are left: it ran without grad. Otherwise a graph holds them. */
 void settle_call(struct model *m, struct loop *loop)
 {
 	uint32_t made = loop->call_count, left = count_left(&loop->call, made / 4 + 4);
-	uint32_t calls = loop->call_keeps ? 1 : loop->call_again + 1;
+	uint32_t calls = loop->call_keeps ? 1 : calls_in_row(loop);
 	outlive_all(m, loop);
 	settle_recent(m, loop, true);
 	if (is_without_grad(made, left) || (left >= calls && is_without_grad(made / calls, (left + calls - 1) / calls)))
 		leave_without_grad(loop, left < calls ? 1 : calls);
 	else if (left >= 2 && left * 4 >= made)
 		leave_to_graph(m, loop);
+	else if (made >= FEW_OF && !loop->call_keeps)
+		leave_few(loop);
 	while (list_pop(&loop->call))
 		continue;
-	loop->call_count = loop->call_again = 0;
+	loop->call_count = loop->call_again = loop->call_period = 0;
 	loop->call_keeps = false;
 	loop->calls++;
 	while (m->attribution->has_trained && loop->no_grad.first &&
