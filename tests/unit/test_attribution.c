@@ -343,6 +343,8 @@ static void operators_are_known_by_their_mangled_names(void **state)
 {
 	(void)state;
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5zeros4callEN3c108ArrayRef"), MARK_FACTORY | MARK_ZEROS);
+	assert_int_equal(mark_of_symbol("_ZN2at4_ops19empty_memory_format4callEN3c108ArrayRef"),
+			 MARK_FACTORY | MARK_ZEROS | MARK_EMPTY);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops15randint_low_out4callE"), MARK_FACTORY | MARK_DRAW);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5clone4callE"), MARK_CLONE);
 	assert_int_equal(mark_of_symbol("_ZN2at4_ops5stack4callE"), MARK_JOIN);
