@@ -77,7 +77,7 @@ def device_truth(record, number, backwards, steps):
     add_communication(blocks, spans)
     starts = sorted(begin for kind, begin, _ in spans if kind in ("backward", "grad"))
     a_step = max(1, round(backwards / steps)) if steps else 1
-    in_step = covered(spans, "step")
+    in_step = outside(covered(spans, "step"), covered(spans, "closure"))
     for block in blocks:
         block.category = category(block, starts, a_step, in_step, len(events))
     moments = [(name, at(indices)) for name, indices in record["moments"]]
@@ -116,6 +116,10 @@ def covered(spans, kind):
         return last >= 0 and index < found[last][1]
 
     return inside
+
+
+def outside(inside, within):
+    return lambda index: inside(index) and not within(index)
 
 
 def add_communication(blocks, spans):

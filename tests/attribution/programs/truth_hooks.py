@@ -151,9 +151,27 @@ def watch_optimizers():
     optim.register_optimizer_step_post_hook(step_ends)
 
 
-def step_begins(*_):
+def spanned(closure):
+    """A closure's forward pass is none of the optimizer's own work."""
+
+    @functools.wraps(closure)
+    def run():
+        begin = now()
+        result = closure()
+        spans.append(["closure", begin, now()])
+        return result
+
+    return run
+
+
+def step_begins(optimizer, arguments, named):
     sample()
     here.__dict__.setdefault("steps", []).append(now())
+    if len(arguments) > 1 and callable(arguments[1]):
+        return (arguments[0], spanned(arguments[1]), *arguments[2:]), named
+    if callable(named.get("closure")):
+        return arguments, {**named, "closure": spanned(named["closure"])}
+    return None
 
 
 def step_ends(*_):
@@ -234,7 +252,11 @@ def noting_what_is_kept(init):
     def method(self, own_pack, own_unpack):
         @functools.wraps(own_pack)
         def pack_and_note(tensor):
-            packed = own_pack(tensor)
+            try:
+                packed = own_pack(tensor)
+            except BaseException:  # checkpointing recomputes no further than the last tensor that is needed, which it has
+                note("saved", tensor)
+                raise
             note("saved", packed)
             return packed
 
