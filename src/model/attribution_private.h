@@ -44,7 +44,7 @@ struct size_entry { /* how many long-lived blocks there are of one size */
 	int32_t passing;	      /* … and how many of its are alive, unless they were settled */
 	uint32_t data_site;	      /* frame of the program's that has made one as data for a pass, 0 none … */
 	uint32_t argument_site;	      /* … and one as an argument of a module */
-	bool is_part;		      /* the program has joined several inputs of that size to one */
+	bool is_part;		      /* the program has joined many inputs of that size to one */
 	struct block *newest; /* made outside backward, that may become a parameter */
 };
 

@@ -231,7 +231,7 @@ static void describe(struct model *m, struct block *block, const struct event *e
 	struct size_entry *size = size_find(m, block_asked(block));
 	const struct block *part = part_of(facts->loop, block, facts);
 	uint16_t native = facts->marks->native;
-	if (part)
+	if (part && block->asked_bytes / part->asked_bytes >= PARTS_LEAST)
 		size_get(m, block_asked(part))->is_part = true;
 	if (size && facts->is_backward)
 		count_passing(m, size);
