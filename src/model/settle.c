@@ -3,7 +3,7 @@
  * long_lived.c. */
 #include "model/model_private.h"
 
-#define FEW_OF 12 /* blocks, of which less than a quarter is left: no graph holds them */
+#define FEW_OF 6 /* one of so many blocks is left, at most: no graph holds them */
 
 /* ---------- a call of a module ---------- */
 
@@ -135,7 +135,7 @@ void settle_call(struct model *m, struct loop *loop)
 		leave_without_grad(loop, left < calls ? 1 : calls);
 	else if (left >= 2 && left * 4 >= made)
 		leave_to_graph(m, loop);
-	else if (made >= FEW_OF && !loop->call_keeps)
+	else if (made >= FEW_OF * left && !loop->call_keeps)
 		leave_few(loop);
 	while (list_pop(&loop->call))
 		continue;

@@ -20,7 +20,7 @@ static void settle_old(struct model *m, struct block *block)
 	else if (facts->label == LABEL_NO_GRAD && is_of_last_step(m, loop, block))
 		relabel(m, block, LABEL_HELD);
 	else if (is_open && block_age(m, block) > loop_age_of_kept(loop))
-		relabel(m, block, facts->is_no_grad ? LABEL_NO_GRAD : LABEL_RETAINED);
+		relabel(m, block, LABEL_RETAINED);
 	else if ((is_open || facts->label == LABEL_USER || (facts->kind == KIND_INPUT && block_age(m, block))) &&
 		 is_made_to_keep(m, block))
 		relabel(m, block, LABEL_KEPT);
