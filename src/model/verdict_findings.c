@@ -139,6 +139,7 @@ static void find_leak(struct finder *finder)
 		return;
 	if (finder->device->ooms)
 		verdict.evidence.periods_left = UINT64_MAX;
+	verdict.is_certain &= verdict.kind != VERDICT_KIND_LIST; /* it may have a bound that was not reached */
 	keep(finder, &verdict);
 }
 

@@ -201,6 +201,8 @@ static void say_leak(struct text *out, const struct verdict *verdict, const stru
 	text_add(out, ", most from ");
 	add_stack_and_caller(out, words, evidence->stack);
 	text_add(out, ".");
+	if (words->is_finding && verdict->kind == VERDICT_KIND_LIST)
+		text_add(out, " A buffer that is not full yet looks the same.");
 	if (!words->is_finding || evidence->periods_left == UINT64_MAX || !evidence->growth_is_by_step)
 		return;
 	if (!evidence->periods_left)

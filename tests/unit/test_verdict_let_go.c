@@ -64,7 +64,7 @@ static void run_steps(struct scene *s)
 static void check_leak(const struct verdict *found, bool was_let_go)
 {
 	assert_int_equal(found->cause, VERDICT_LEAK);
-	assert_true(found->is_certain);
+	assert_false(found->is_certain); /* a buffer that is not full yet looks the same */
 	assert_int_equal(found->evidence.was_let_go, was_let_go);
 	assert_true(found->evidence.growth_is_by_step);
 	assert_int_equal(found->evidence.growth_each_bytes, KEPT);
