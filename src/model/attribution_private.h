@@ -282,6 +282,8 @@ struct step_record {
 	uint32_t backwards;
 	uint8_t loop, slot, peak_phase;
 	bool is_open;
+	bool is_peak_in_tail;
+	uint64_t tail_begin, tail_peak_bytes; /* sequence; since a module's call has ended: the loss, if a backward follows */
 	struct step_moment after[MODEL_MOMENT_COUNT];
 };
 
@@ -298,6 +300,10 @@ const struct step_record *last_step_before(const struct model *, unsigned ordina
 const struct step_record *step_at(const struct model *, unsigned ordinal, uint64_t sequence);
 uint64_t step_most_bytes(const struct model *, uint8_t slot); /* the highest peak of the ended steps that are kept */
 void step_note_moment(struct model *, struct loop *, enum model_moment_kind, const struct event *);
+/* A module's call has ended at an event, or begins; a backward does, so what came since was of its forward pass. */
+void step_begin_tail(struct loop *, uint64_t sequence);
+void step_drop_tail(struct loop *);
+void step_take_tail(struct model *, struct loop *);
 void step_end(struct model *, struct loop *, const struct event *);
 void step_note_event(struct model *, struct loop *, struct device *, const struct event *);
 void step_move(struct model *, uint8_t slot, uint64_t born, uint64_t died, uint64_t bytes, enum label from,

@@ -179,6 +179,7 @@ static void count_passes(struct loop *loop)
 static void begin_backward(struct model *m, struct loop *loop, const struct event *e)
 {
 	struct attribution *a = m->attribution;
+	step_take_tail(m, loop);
 	step_note_moment(m, loop, MODEL_AFTER_FORWARD, e);
 	loop->in_backward = true;
 	loop->by_grad = loop->took = false;
@@ -289,13 +290,17 @@ static void note_forward(struct model *m, const struct event *e, const struct mo
 	    (flags & MARK_FLAG(MARK_OPTIMIZER) && !(flags & MARK_FLAG(MARK_CLOSURE))))
 		return;
 	if (!(flags & MARK_FLAG(MARK_FORWARD))) {
+		if (loop->in_forward)
+			step_begin_tail(loop, e->sequence);
 		end_forward(m, loop);
 		return;
 	}
 	if (loop->window_is_open)
 		settle_data(m, loop, facts->marks);
-	if (!loop->in_forward)
+	if (!loop->in_forward) {
+		step_drop_tail(loop);
 		loop->call_begin = e->sequence;
+	}
 	loop->in_forward = true;
 	loop->is_setting_up &= !m->attribution->has_trained;
 }

@@ -55,6 +55,9 @@ static const struct field record_fields[] = {
 	FIELD_BELOW(struct step_record, slot, SLOT_COUNT),
 	FIELD_BELOW(struct step_record, peak_phase, MODEL_PHASE_COUNT),
 	FIELD_BOOL(struct step_record, is_open),
+	FIELD_BOOL(struct step_record, is_peak_in_tail),
+	FIELD(struct step_record, tail_begin),
+	FIELD(struct step_record, tail_peak_bytes),
 	FIELD_END,
 };
 
@@ -167,7 +170,7 @@ SAVED_SIZE(trial, 96);
 SAVED_SIZE(thread, 208);
 SAVED_SIZE(stepper, 40);
 SAVED_SIZE(step_moment, 264);
-SAVED_SIZE(step_record, 872);
+SAVED_SIZE(step_record, 896);
 SAVED_SIZE(loop, 848);
 SAVED_SIZE(attribution, 11384);
 SAVED_SIZE(place_seen, 16);

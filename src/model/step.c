@@ -41,7 +41,7 @@ static void raise_peak(struct step_record *record, uint64_t bytes, enum model_ph
 		return;
 	record->peak_bytes = bytes;
 	record->peak_phase = (uint8_t)phase;
-	bytes_raise(&record->phase_peak_bytes[phase], bytes);
+	record->is_peak_in_tail = phase == MODEL_PHASE_OTHER && record->tail_begin;
 }
 
 /* ---------- moments ---------- */
@@ -67,7 +67,9 @@ static void note_moment(struct model *m, struct loop *loop, uint8_t slot, enum m
 	moment->allocated_bytes = c->meter.live_bytes;
 	memcpy(moment->bytes, c->label_bytes, sizeof moment->bytes);
 	record->backwards += kind == MODEL_AFTER_BACKWARD;
-	raise_peak(record, moment->allocated_bytes, phase_before[kind]); /* another loop may have taken more since */
+	if (moment->allocated_bytes > record->peak_bytes) /* another loop has taken more since */
+		bytes_raise(&record->phase_peak_bytes[phase_before[kind]], moment->allocated_bytes);
+	raise_peak(record, moment->allocated_bytes, phase_before[kind]);
 }
 
 static bool is_at_work(const struct model *m, const struct loop *loop, unsigned slot)
@@ -93,8 +95,48 @@ void step_note_event(struct model *m, struct loop *loop, struct device *d, const
 	d->phase = (uint8_t)phase_of(m, loop, e->thread);
 	if (!record)
 		return;
-	bytes_raise(&record->phase_peak_bytes[d->phase], bytes);
+	bool is_in_tail = d->phase == MODEL_PHASE_OTHER && record->tail_begin;
+	bytes_raise(is_in_tail ? &record->tail_peak_bytes : &record->phase_peak_bytes[d->phase], bytes);
 	raise_peak(record, bytes, (enum model_phase)d->phase);
+}
+
+/* ---------- the end of a forward pass ---------- */
+
+static void end_tail(struct step_record *record, enum model_phase phase)
+{
+	bytes_raise(&record->phase_peak_bytes[phase], record->tail_peak_bytes);
+	if (record->is_peak_in_tail)
+		record->peak_phase = (uint8_t)phase;
+	record->tail_begin = record->tail_peak_bytes = 0;
+	record->is_peak_in_tail = false;
+}
+
+void step_begin_tail(struct loop *loop, uint64_t sequence)
+{
+	step_drop_tail(loop);
+	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
+		if (loop->open[slot])
+			loop->open[slot]->tail_begin = sequence;
+}
+
+void step_drop_tail(struct loop *loop)
+{
+	for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
+		if (loop->open[slot] && loop->open[slot]->tail_begin)
+			end_tail(loop->open[slot], MODEL_PHASE_OTHER);
+}
+
+void step_take_tail(struct model *m, struct loop *loop)
+{
+	for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
+		struct step_record *record = loop->open[slot];
+		struct model_peak *peak = m->devices[slot] ? &m->devices[slot]->allocated.peak : NULL;
+		if (!record || !record->tail_begin)
+			continue;
+		if (peak && peak->phase == MODEL_PHASE_OTHER && peak->sequence >= record->tail_begin)
+			peak->phase = MODEL_PHASE_FORWARD;
+		end_tail(record, MODEL_PHASE_FORWARD);
+	}
 }
 
 /* ---------- the end ---------- */
@@ -133,6 +175,7 @@ uint64_t step_most_bytes(const struct model *m, uint8_t slot)
 
 void step_end(struct model *m, struct loop *loop, const struct event *e)
 {
+	step_drop_tail(loop);
 	for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
 		struct step_record *record = loop->open[slot];
 		if (!record)
@@ -265,6 +308,7 @@ static void describe(const struct model *m, const struct step_record *record, st
 		.peak_phase = record->peak_phase,
 	};
 	memcpy(shown->phase_peak_bytes, record->phase_peak_bytes, sizeof shown->phase_peak_bytes);
+	bytes_raise(&shown->phase_peak_bytes[MODEL_PHASE_OTHER], record->tail_peak_bytes);
 	for (unsigned i = 0; i < MODEL_MOMENT_COUNT; i++)
 		describe_moment(m, &record->after[i], &shown->after[i]);
 }

@@ -71,6 +71,42 @@ def test_borders_of_steps_are_what_pytorch_said(trained):
     assert done[0]["change_bytes"] is None
 
 
+LOSS = """
+import torch
+
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for step in range(3):
+    x = torch.zeros(1024, 64, device="cuda")
+    made = model(x)
+    torch.cuda.reset_peak_memory_stats()
+    loss = torch.cat([made.detach()] * {loss}).sum() * 0 + made.sum()
+    print("LOSS", torch.cuda.max_memory_allocated())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    del x, made, loss
+    if {evaluation} > {loss}:
+        with torch.no_grad():
+            model(torch.zeros(64, 64, device="cuda")).repeat(16 * {evaluation}, 1).sum()
+"""
+
+
+@pytest.mark.parametrize("evaluation, loss, phase", [(1, 256, "forward"), (384, 256, "other")])
+def test_a_loss_outside_of_modules_is_of_the_forward_pass(evaluation, loss, phase, tmp_path):
+    """What a program computes of an evaluation is of no phase."""
+    (tmp_path / "train.py").write_text(LOSS.format(evaluation=evaluation, loss=loss))
+    trace = tmp_path / "run.mtrace"
+    result = support.run(
+        [support.PYTHON, "train.py"], support.environment(MEMTRACE_OUTPUT=str(trace)), cwd=tmp_path
+    )
+    truth = [int(n) for n in re.findall(r"LOSS (\d+)", result.stdout)]
+    told = support.report(trace)
+    assert len(truth) == 3 and told["devices"][0]["peak"]["phase"] == phase
+    last = [step for step in told["steps"] if not step["open"]][2]
+    assert last["phase_peaks"]["forward"] == truth[2]
+
+
 def test_equal_steps_are_one_row_unless_all_are_wanted(trained):
     trace, _ = trained
     rows = re.findall(r"^  (first|step \d|steps \d to \d|since step \d) ", support.memtrace("steps", trace), re.M)
