@@ -87,6 +87,8 @@ def calling_thread(folder):
     for threads in (2, 4):
         samples = event("off", "plain", f"block {threads}")
         yield Figure(f"  the same, {threads} threads at once", samples, "ns")
+    tensor = event("off", "plain", "tensor 1")
+    yield Figure("PyTorch block of a tensor, no stack", tensor, "ns")
     driver = event("off", "plain", "driver 1")
     yield Figure("cuMemAlloc or cuMemFree, no stack", driver, "ns", 60)
     yield in_clock(driver, 60)

@@ -1,5 +1,5 @@
-/* What libc10 and libc10_cuda have that memtrace calls on a block event, doing nothing: pairs.c
- * stands in for PyTorch's allocator. */
+/* What PyTorch's libraries have that memtrace calls on a block event, or sees called before one, doing
+ * nothing: pairs.c stands in for PyTorch's allocator. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,4 +23,21 @@ struct stream _ZN3c104cuda20getCurrentCUDAStreamEa(int8_t device)
 {
 	(void)device;
 	return (struct stream){0, 0};
+}
+
+size_t _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm(const int64_t *sizes, size_t dimensions,
+									  size_t item, size_t offset);
+size_t _ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm(size_t bytes);
+
+size_t _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm(const int64_t *sizes, size_t dimensions,
+									  size_t item, size_t offset)
+{
+	(void)dimensions;
+	return ((size_t)sizes[0] + offset) * item;
+}
+
+size_t _ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm(size_t bytes)
+{
+	(void)bytes;
+	return 0;
 }

@@ -38,7 +38,13 @@ void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, int64_t, size
 #define report_usage _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
 #define CUDA_0       1
 
-enum kind { DRIVER, BLOCK };
+/* What ATen calls before it asks for the memory of a tensor, and the allocator before it looks for some. */
+size_t _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm(const int64_t *, size_t, size_t, size_t);
+size_t _ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm(size_t);
+#define compute_bytes _ZN2at6detail30computeStorageNbytesContiguousEN3c108ArrayRefIlEEmm
+#define round_up      _ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm
+
+enum kind { DRIVER, BLOCK, TENSOR };
 
 double pairs_burst_below(unsigned frames, int kind, unsigned pairs);
 
@@ -58,8 +64,17 @@ static void driver_pairs(unsigned pairs)
 	}
 }
 
-static void block_pairs(unsigned pairs)
+__attribute__((noinline)) static void allocate(uint64_t address, size_t bytes, bool is_tensor)
 {
+	if (is_tensor)
+		round_up(bytes);
+	report_usage((void *)address, (int64_t)bytes, 0, 0, CUDA_0);
+	__asm__ volatile("" ::: "memory"); /* not a tail call */
+}
+
+static void block_pairs(unsigned pairs, bool is_tensor)
+{
+	static const int64_t sizes[] = {BLOCK_BYTES / 4};
 	static __thread uint64_t segment, next;
 	if (!segment) {
 		cuMemAlloc_v2(&segment, SEGMENT_BYTES);
@@ -70,7 +85,8 @@ static void block_pairs(unsigned pairs)
 	for (unsigned i = 0; i < pairs; i++, next++) {
 		uint64_t new = next % (SEGMENT_BYTES / BLOCK_BYTES);
 		uint64_t old = (next - LIVE_BLOCKS) % (SEGMENT_BYTES / BLOCK_BYTES);
-		report_usage((void *)(segment + new *BLOCK_BYTES), BLOCK_BYTES, 0, 0, CUDA_0);
+		size_t bytes = is_tensor ? compute_bytes(sizes, 1, 4, 0) : BLOCK_BYTES;
+		allocate(segment + new *BLOCK_BYTES, bytes, is_tensor);
 		report_usage((void *)(segment + old * BLOCK_BYTES), -BLOCK_BYTES, 0, 0, CUDA_0);
 	}
 }
@@ -82,7 +98,7 @@ static double pairs_burst(int kind, unsigned pairs)
 	if (kind == DRIVER)
 		driver_pairs(pairs);
 	else
-		block_pairs(pairs);
+		block_pairs(pairs, kind == TENSOR);
 	return (double)(time_ns(CLOCK_THREAD_CPUTIME_ID) - start) / pairs;
 }
 
@@ -263,6 +279,7 @@ int main(int argc, char **argv)
 		measure("block", BLOCK, 1);
 		measure("block", BLOCK, 2);
 		measure("block", BLOCK, 4);
+		measure("tensor", TENSOR, 1);
 		printf("clock 1 %.2f\n", once_ns(read_clock));
 		printf("counter 1 %.2f\n", once_ns(read_counter));
 		printf("addition 1 %.2f\n", once_ns(add_atomically));
