@@ -23,7 +23,7 @@ LIBC = {
         close fallocate fcntl fstat fstatfs ftruncate lstat open posix_fallocate pread pwrite read
         readlink statfs unlink write""",
     "reading NVML, and a fork meanwhile": "__register_atfork",
-    "what the process is": "getauxval getcwd getenv gethostname getpid syscall",
+    "what the process is": "getauxval getcwd getenv gethostname getpid stat syscall",
     "the status that exit was called with": "on_exit",
     "time": "clock_gettime nanosleep time",
     "the end of CUPTI's part; a child has none": "__cxa_atexit",
