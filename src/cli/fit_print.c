@@ -92,7 +92,10 @@ static void add_end(struct text *out, const struct fit_card *card, const struct 
 			    variable->name, variable->name);
 		break;
 	default:
-		add_answer(out, card, search, variable);
+		if (search->fits == FIT_NONE)
+			text_printf(out, "  nothing is known of %s yet.\n", variable->name);
+		else
+			add_answer(out, card, search, variable);
 		text_printf(out, "  This is what was tried before the search was ended: of %llu to %llu more may fit.\n",
 			    low, high);
 	}
