@@ -7,6 +7,8 @@
 
 #include "base/arena.h"
 
+#define UNDONE_MAX 256 /* among so many an address that was given out again is looked for */
+
 int activities_init(struct activities *activities)
 {
 	memset(activities, 0, sizeof *activities);
@@ -57,18 +59,26 @@ static void remember(struct activities *activities, const struct record *record)
 	recent->at_ns = record->at_ns;
 }
 
+/* The last one is 1. */
+static const struct activity_recent *recent_from_end(const struct activities *activities, unsigned place)
+{
+	return &activities->recent[(activities->recent_next - place) % ACTIVITY_RECENT];
+}
+
 static bool was_given_out_since(const struct activities *activities, const struct record *record)
 {
-	for (unsigned i = 0; i < ACTIVITY_RECENT; i++)
-		if (activities->recent[i].address == record->address && activities->recent[i].at_ns > record->at_ns)
+	for (unsigned i = 1; i <= UNDONE_MAX; i++) {
+		const struct activity_recent *recent = recent_from_end(activities, i);
+		if (recent->address == record->address && recent->at_ns > record->at_ns)
 			return true;
+	}
 	return false;
 }
 
 bool activities_knows(const struct activities *activities, uint64_t address)
 {
-	for (unsigned i = 0; i < ACTIVITY_RECENT; i++)
-		if (activities->recent[i].address == address)
+	for (unsigned i = 1; i <= ACTIVITY_RECENT; i++)
+		if (recent_from_end(activities, i)->address == address)
 			return true;
 	return false;
 }

@@ -7,7 +7,7 @@
 
 #include "recorder/record.h"
 
-#define ACTIVITY_RECENT 256
+#define ACTIVITY_RECENT 4096 /* so many may others take while a thread waits for its turn to ask after its own */
 
 struct arena;
 

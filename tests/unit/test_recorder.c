@@ -18,8 +18,10 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "recorder/activity.h"
 #include "recorder/record.h"
 #include "trace/reader.h"
+#include "base/arena.h"
 
 #define THREADS       4
 #define PAIRS         5000 /* of an allocation and its free, each thread */
@@ -268,6 +270,30 @@ static int begin(void **state)
 	return shared == MAP_FAILED;
 }
 
+static void pass_over(const struct record *record, void *count)
+{
+	(void)record;
+	++*(unsigned *)count;
+}
+
+/* As where a thread lost its turn between its call and its question: it would be told that CUPTI is silent. */
+static void what_cupti_told_is_known_though_others_were_told_of_since(void **state)
+{
+	static struct activities activities;
+	unsigned count = 0;
+	(void)state;
+	assert_int_equal(activities_init(&activities), 0);
+	for (uint64_t i = 1; i <= 1500; i++) {
+		struct record record = {.what = MEMTRACE_ALLOC, .address = i << 21, .at_ns = i};
+		assert_int_equal(activities_add(&activities, &record), 0);
+	}
+	activities_take(&activities, UINT64_MAX, 0, pass_over, &count);
+	assert_int_equal(count, 1500);
+	assert_true(activities_knows(&activities, (uint64_t)1 << 21));
+	assert_false(activities_knows(&activities, (uint64_t)1501 << 21));
+	arena_release(activities.arena);
+}
+
 static int end(void **state)
 {
 	(void)state;
@@ -282,6 +308,7 @@ int main(void)
 		cmocka_unit_test(what_comes_after_the_end_is_late),
 		cmocka_unit_test(forked_children_have_traces_of_their_own),
 		cmocka_unit_test(an_oom_is_reported),
+		cmocka_unit_test(what_cupti_told_is_known_though_others_were_told_of_since),
 	};
 	return cmocka_run_group_tests(tests, begin, end);
 }
