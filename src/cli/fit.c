@@ -72,20 +72,11 @@ static bool read_all(struct fit *fit, const struct arguments *arguments)
 	       fit_read_cards(fit, arguments->options[OPTION_CARD], memory_bytes, device_count);
 }
 
-static bool has_run_on_card(const struct fit_search *search)
-{
-	for (size_t i = 0; i < search->try_count; i++)
-		if (search->tries[i].real.verdict)
-			return true;
-	return false;
-}
-
 /* Who interrupts wants to see how far it is; where the program gave no answer, what ran without end is none. */
 static bool is_anything_known(const struct fit *fit)
 {
 	for (size_t i = 0; i < fit->card_count; i++)
-		if (fit->interrupted ? fit_search_is_begun(&fit->cards[i]->searches[0]) :
-				       has_run_on_card(&fit->cards[i]->searches[0]))
+		if (fit_search_has_run(&fit->cards[i]->searches[0], !fit->interrupted))
 			return true;
 	return false;
 }

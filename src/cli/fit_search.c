@@ -277,10 +277,10 @@ static uint64_t largest_run(const struct fit_search *search, enum fit_verdict wo
 	return largest;
 }
 
-bool fit_search_is_begun(const struct fit_search *search)
+bool fit_search_has_run(const struct fit_search *search, bool on_card)
 {
 	for (size_t i = 0; i < search->try_count; i++)
-		if (search->tries[i].endless.verdict || search->tries[i].real.verdict)
+		if (search->tries[i].real.verdict || (!on_card && search->tries[i].endless.verdict))
 			return true;
 	return false;
 }

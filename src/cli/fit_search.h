@@ -64,7 +64,7 @@ void fit_search_start(struct fit_search *, uint64_t count, uint64_t capacity_byt
 /* Up to `max` runs that would help now; they are pending until noted. 0 with search->end set: it is
  * over; 0 otherwise: wait for one that is pending. */
 size_t fit_search_next(struct fit_search *, struct fit_wish *, size_t max);
-bool fit_search_is_begun(const struct fit_search *); /* a run has ended */
+bool fit_search_has_run(const struct fit_search *, bool on_card); /* one has ended, of any memory or of the card's */
 void fit_search_stop(struct fit_search *); /* before it is over: see enum fit_end */
 void fit_search_note(struct fit_search *, struct fit_wish, const struct fit_outcome *);
 

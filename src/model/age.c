@@ -4,16 +4,8 @@
 
 uint64_t model_steps_before(const struct model *m, unsigned ordinal, uint64_t sequence)
 {
-	const struct attribution *a = m->attribution;
-	const struct step_record *records = a->steps.records;
-	uint64_t kept = a->steps.count < STEPS_FIRST + STEPS_LAST ? a->steps.count : STEPS_FIRST + STEPS_LAST;
-	uint8_t slot = ordinal < MODEL_DEVICES_MAX ? (uint8_t)ordinal : SLOT_UNKNOWN;
-	uint64_t steps = 0;
-	for (uint64_t i = 0; records && i < kept; i++)
-		if (records[i].slot == slot && records[i].loop == a->loop_of_slot[slot] &&
-		    records[i].end_sequence <= sequence && records[i].step > steps)
-			steps = records[i].step;
-	return steps;
+	const struct step_record *last = last_step_before(m, ordinal, sequence);
+	return last ? last->step : 0;
 }
 
 size_t model_lows_at_oom(const struct model *m, size_t index, uint64_t *lows, size_t capacity, uint64_t *steps_each)

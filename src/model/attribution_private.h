@@ -294,7 +294,7 @@ struct steps {
 
 /* Record of place 0, 1, 2 … of those kept, made when `steps.count` covers it; NULL: there is none. */
 struct step_record *step_kept(struct model *, uint64_t place);
-/* forecast.c: of the last step that was completed before `sequence`; NULL: its record is not kept. */
+/* step_find.c: of the last step that was completed before `sequence`; NULL: its record is not kept. */
 const struct step_record *last_step_before(const struct model *, unsigned ordinal, uint64_t sequence);
 /* The step that went on then, which may have ended since; NULL likewise. */
 const struct step_record *step_at(const struct model *, unsigned ordinal, uint64_t sequence);

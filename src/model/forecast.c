@@ -4,34 +4,6 @@
 #include "base/bytes.h"
 #include "model/model_private.h"
 
-const struct step_record *last_step_before(const struct model *m, unsigned ordinal, uint64_t sequence)
-{
-	const struct attribution *a = m->attribution;
-	const struct step_record *records = a->steps.records, *last = NULL;
-	uint64_t kept = a->steps.count < STEPS_FIRST + STEPS_LAST ? a->steps.count : STEPS_FIRST + STEPS_LAST;
-	uint8_t slot = ordinal < MODEL_DEVICES_MAX ? (uint8_t)ordinal : SLOT_UNKNOWN;
-	for (uint64_t i = 0; records && i < kept; i++)
-		if (records[i].slot == slot && !records[i].is_open && records[i].loop == a->loop_of_slot[slot] &&
-		    records[i].end_sequence <= sequence && (!last || records[i].step > last->step))
-			last = &records[i];
-	return last;
-}
-
-const struct step_record *step_at(const struct model *m, unsigned ordinal, uint64_t sequence)
-{
-	const struct attribution *a = m->attribution;
-	uint8_t slot = ordinal < MODEL_DEVICES_MAX ? (uint8_t)ordinal : SLOT_UNKNOWN;
-	uint64_t kept = a->steps.count < STEPS_FIRST + STEPS_LAST ? a->steps.count : STEPS_FIRST + STEPS_LAST;
-	const struct step_record *found = a->loops[a->loop_of_slot[slot]].open[slot];
-	for (uint64_t i = 0; a->steps.records && i < kept; i++) {
-		const struct step_record *record = &a->steps.records[i];
-		if (record->slot == slot && record->end_sequence > sequence && record->loop == a->loop_of_slot[slot] &&
-		    (!found || record->step < found->step))
-			found = record;
-	}
-	return found;
-}
-
 /* What PyTorch's blocks could have taken in all at that moment. */
 static uint64_t room_of(const struct model_oom *oom)
 {

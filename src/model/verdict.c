@@ -329,6 +329,7 @@ bool model_verdict(const struct model *m, size_t index, struct verdict *verdict)
 		.map = suspect->map,
 		.trend = suspect->trend,
 		.work = &suspect->work,
+		.is_recording_told = verdict_is_recording_told(m),
 		.end = suspect->oom.sequence,
 		.before = try_before(m, index),
 		.arena = arena_create(),

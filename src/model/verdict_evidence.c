@@ -65,11 +65,11 @@ bool stack_has_word(const struct situation *at, uint32_t id, const char *const *
 	return false;
 }
 
-/* The symbols of autograd can be read: not where they were stripped. */
-static bool is_recording_told(const struct situation *at)
+bool verdict_is_recording_told(const struct model *m)
 {
-	for (uint32_t stack = 1; stack <= defs_stack_count(at->m->defs); stack++)
-		if (marks_at(at, stack).native & MARK_RECORDED)
+	const struct situation at = {.m = m};
+	for (uint32_t stack = 1; stack <= defs_stack_count(m->defs); stack++)
+		if (marks_at(&at, stack).native & MARK_RECORDED)
 			return true;
 	return false;
 }
@@ -79,7 +79,7 @@ bool verdict_is_unrecorded(const struct situation *at, uint32_t stack)
 {
 	struct stack_marks marks = marks_at(at, stack);
 	bool may_tell = has_native_frames(at, stack) && !(marks.flags & MARK_COMPILED);
-	return may_tell && !(marks.native & (MARK_RECORDED | MARK_FACTORY)) && is_recording_told(at);
+	return may_tell && !(marks.native & (MARK_RECORDED | MARK_FACTORY)) && at->is_recording_told;
 }
 
 /* ---------- actions ---------- */

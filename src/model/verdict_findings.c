@@ -272,6 +272,7 @@ static void find_in_device(struct finder *finder)
 size_t model_findings(const struct model *m, struct verdict *found, size_t capacity)
 {
 	struct finder finder = {.at = {.m = m, .end = UINT64_MAX, .arena = arena_create()}, .found = found, .capacity = capacity};
+	finder.at.is_recording_told = verdict_is_recording_told(m);
 	struct work work;
 	for (unsigned slot = 0; finder.at.arena && slot < SLOT_COUNT; slot++) {
 		const struct device *d = m->devices[slot];

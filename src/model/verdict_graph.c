@@ -7,7 +7,6 @@
 #define WORTH_SHIFT 4 /* what lowers the peak by less than a 16th is no problem */
 #define STEPS_LEAST 3
 
-#define PLACES_LEAST 6 /* a graph keeps what many layers and operators make; a program that keeps results, some of it */
 
 struct blamed { /* of what was live at the peak */
 	uint64_t bytes, count; /* of blocks that are no statistics */
@@ -132,7 +131,7 @@ bool judge_unused_graph(struct situation *at, const struct device *d)
 	if (!d->allocated.peak.is_phase_known)
 		return false;
 	struct blamed blamed = at_peak(at, d, MODEL_DETAIL_DROPPED_GRAPH);
-	if (!has_trained && blamed.places < PLACES_LEAST)
+	if (!has_trained && blamed.places < PLACES_OF_GRAPH)
 		return false;
 	uint64_t most = bytes_larger(bytes_less(peak_bytes, blamed.bytes), look_at_steps(at, d).used_bytes);
 	uint64_t saves = bytes_less(peak_bytes, most);

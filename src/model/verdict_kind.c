@@ -2,7 +2,7 @@
  * autograd recorded nothing. */
 #include "model/survivors_private.h"
 
-enum { PARTS_OF_LIST = 6, PLACES_OF_GRAPH = 6, OUTPUTS_MOST = 3 };
+enum { PARTS_OF_LIST = 6, OUTPUTS_MOST = 3 };
 
 bool family_is_of_threads(const struct situation *at, const struct families *all, const struct family *family)
 {

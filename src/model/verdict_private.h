@@ -13,6 +13,7 @@ struct situation { /* the moment that is judged */
 	const struct trend *trend;	/* likewise */
 	const struct work *work;
 	const struct outside *outside; /* likewise */
+	bool is_recording_told;	/* see verdict_is_recording_told() */
 	uint64_t spare_bytes; /* of copies of the weights that are not blamed: without them it would not fit either */
 	uint64_t end; /* sequence; UINT64_MAX: that of the program */
 	const struct suspect *before; /* the OOM before it on this device, NULL: none, or not of the same step */
@@ -43,6 +44,8 @@ bool has_native_frames(const struct situation *, uint32_t stack); /* else they w
 struct stack_marks marks_at(const struct situation *, uint32_t stack);
 /* A frame of the stack whose function has one of the words in its name; words end with NULL. */
 bool stack_has_word(const struct situation *, uint32_t stack, const char *const *words);
+/* The symbols of autograd can be read: not where they were stripped. Asked once, as all stacks may be looked at. */
+bool verdict_is_recording_told(const struct model *);
 /* Made in torch.inference_mode(); false too where that cannot be told. */
 bool verdict_is_unrecorded(const struct situation *, uint32_t stack);
 bool verdict_add_action(struct verdict *, enum verdict_advice, bool is_known, uint64_t saves_bytes);
@@ -76,6 +79,9 @@ bool are_casts_kept(const struct situation *, const struct trend_growth *, uint6
 
 /* verdict_idle.c */
 bool judge_idle_cache(struct situation *, const struct device *);
+
+/* A graph keeps what many layers and operators make; a program that keeps results, some of it. */
+enum { PLACES_OF_GRAPH = 6 };
 
 /* verdict_graph.c: of a run that came to its end; the bytes are those at its peak */
 bool judge_unused_graph(struct situation *, const struct device *);
