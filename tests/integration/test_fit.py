@@ -214,8 +214,12 @@ def test_all_processes_of_a_run_end_with_it(tmp_path, end):
     daemon = tmp_path / "daemon.sh"
     daemon.write_text(f"echo $$ >{daemon}.pid; mv {daemon}.pid {tmp_path}/pid; exec sleep 1000")
     program = f"(setsid sh {daemon} &); until [ -e PID ]; do sleep 0.01; done; "
-    tool, process = fit_that_waits(tmp_path, program + ("exit 3" if end == "its own" else "exec sleep 1000"))
-    if end != "its own":
+    seen = tmp_path / "seen"  # the daemon, before its run may end
+    program += f"until [ -e {seen} ]; do sleep 0.01; done; exit 3" if end == "its own" else "exec sleep 1000"
+    tool, process = fit_that_waits(tmp_path, program)
+    if end == "its own":
+        seen.touch()
+    else:
         tool.send_signal(signal.SIGKILL if end == "kill" else signal.SIGINT)
     tool.communicate(timeout=60)
     assert has_ended(process)
