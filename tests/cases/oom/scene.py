@@ -12,6 +12,7 @@ At the end PyTorch's own counters go to stderr, also after an exception.
 """
 
 import atexit
+import functools
 import gc
 import io
 import json
@@ -23,7 +24,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 __all__ = ["BYTES", "GPU", "MIB", "REPAIRED", "Attention", "F", "Mlp", "batch", "checkpoint"]
-__all__ += ["Adam8bit", "gc", "nn", "step", "torch"]
+__all__ += ["Adam8bit", "Decoder", "gc", "nn", "step", "torch"]
 
 MIB = 1 << 20
 GPU = "cuda"
@@ -55,6 +56,51 @@ class Attention(nn.Module):
     def forward(self, x):
         q, k, v = self.qkv(x).chunk(3, -1)
         return (q @ k.transpose(-1, -2)).softmax(-1) @ v
+
+
+def traced(forward):
+    """As libraries decorate a module's forward()."""
+
+    @functools.wraps(forward)
+    def wrapper(*words, **named):
+        return forward(*words, **named)
+
+    return wrapper
+
+
+class DecoderLayer(nn.Module):
+    """`cache` has for each layer the keys and values so far, which grow by concatenation."""
+
+    def __init__(self, at, width):
+        super().__init__()
+        self.at = at
+        self.norm, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    @staticmethod
+    def turned(x):
+        return x * 0.5 + x.flip(-1) * 0.5
+
+    @traced
+    def forward(self, x, cache):
+        query, key, value = self.qkv(self.norm(x)).chunk(3, -1)
+        query, key = self.turned(query), self.turned(key)
+        if self.at in cache:
+            key, value = (torch.cat(pair, 1) for pair in zip(cache[self.at], (key, value)))
+        cache[self.at] = key, value = key, value.contiguous()
+        x = x + self.out((query @ key.transpose(1, 2)).softmax(-1) @ value)
+        return x + self.down(F.gelu(self.up(x)))
+
+
+class Decoder(nn.Module):
+    def __init__(self, width=512, layers=4):
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(at, width) for at in range(layers))
+
+    def forward(self, x, cache):
+        for layer in self.layers:
+            x = layer(x, cache)
+        return x
 
 
 class Adam8bit(torch.optim.Optimizer):
