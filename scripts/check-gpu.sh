@@ -39,6 +39,7 @@ find_python() {
 if [ -n "$simulated" ]; then
     export LD_LIBRARY_PATH=$build/libmemtrace-sim SIMGPU_MEMORY=8GiB
     card="the simulated GPU"
+    program_s=1000 all_s=4000 # whatever the machine
     trainer=.venv/bin/python
 else
     card=$(nvidia-smi -L 2>/dev/null | sed -n 's/^GPU 0: \(.*\) (UUID.*/\1/p') || true

@@ -19,7 +19,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-UNIT_TIMEOUT_S = 300
+UNIT_TIMEOUT_S = 1200
 SKIPPED = 77
 MAX_WORKERS = 4
 

@@ -91,7 +91,7 @@ def of_path(name, path):
     text = "import sys; print(sys.executable, *sys.version_info[:2], sep='\\n')"
     try:
         told = subprocess.run(
-            [str(path), "-c", text], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60
+            [str(path), "-c", text], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=support.TIMEOUT_S
         )
         executable, major, minor = told.stdout.decode().split("\n")[:3]
     except (OSError, ValueError, subprocess.TimeoutExpired):

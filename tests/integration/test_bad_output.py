@@ -230,7 +230,7 @@ def test_a_trace_that_is_taken_away_while_it_is_written_harms_nobody(library, to
         else:
             trace.unlink()
         (tmp_path / "go").touch()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=support.TIMEOUT_S) == 0
     finally:
         process.kill()
         process.wait()
@@ -296,7 +296,7 @@ def run_with_stderr(folder, stderr, **more):
     return subprocess.run(
         [support.PROGRAMS / "leave", "exit"],
         env=traced.environment(folder, **more), cwd=folder, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=stderr, text=True, timeout=60,
+        stdout=subprocess.PIPE, stderr=stderr, text=True, timeout=support.TIMEOUT_S,
     )
 
 

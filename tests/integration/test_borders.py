@@ -22,7 +22,7 @@ def run_borders(folder, case):
         cwd=folder,
         preexec_fn=None if closed is None else lambda: os.close(closed),
         stderr=subprocess.PIPE,
-        timeout=60,
+        timeout=support.TIMEOUT_S,
     )
 
 

@@ -30,7 +30,7 @@ def call(tool, *arguments, cwd=None, env=None, **more):
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        timeout=60,
+        timeout=support.TIMEOUT_S,
         **more,
     )
 
@@ -341,7 +341,7 @@ def test_closed_stdout_does_not_end_up_in_the_trace(tool, trace):
     before = trace.read_bytes()
     result = subprocess.run(
         ["sh", "-c", 'exec "$0" report "$1" >&-', tool, trace],
-        stderr=subprocess.PIPE, text=True, env=support.environment(preload=False), timeout=60,
+        stderr=subprocess.PIPE, text=True, env=support.environment(preload=False), timeout=support.TIMEOUT_S,
     )
     assert result.returncode == 3 and "cannot write the output" in result.stderr
     assert trace.read_bytes() == before
@@ -365,7 +365,7 @@ def on_a_terminal(command, environment):
     except OSError:
         pass  # how a terminal ends
     os.close(controller)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=support.TIMEOUT_S) == 0
     return written.decode()
 
 
@@ -526,14 +526,14 @@ def test_run_hands_signals_on(runner, tmp_path, number):
     shell = f"trap 'echo got; exit 42' {name}; echo ready; while :; do sleep 0.05; done"
     process = start(runner, tmp_path, shell, start_new_session=True)
     process.send_signal(number)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=support.TIMEOUT_S)
     assert (out, process.returncode) == ("got\n", 42)
 
 
 def test_run_of_a_program_that_a_forwarded_signal_kills(runner, tmp_path):
-    process = start(runner, tmp_path, "echo ready; exec sleep 60", start_new_session=True)
+    process = start(runner, tmp_path, "echo ready; exec sleep 10000", start_new_session=True)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=support.TIMEOUT_S)
     assert process.returncode == 128 + signal.SIGTERM
 
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 60
+#define PATIENCE_S 600
 
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemFree_v2(uint64_t address);
