@@ -183,27 +183,29 @@ def test_a_run_that_aborts_after_its_end_counts_and_one_that_raised_before_does_
     assert re.search("signal 6 ended it\n.*ValueError: not well", result.stderr, re.S)
 
 
-def fit_that_waits(tmp_path, program="echo $$ >PID; exec sleep 1000", *options, start=()):
+def fit_that_waits(tmp_path, program="echo $$ >PID; exec sleep 10000", *options, start=()):
     """A `memtrace fit` whose program never ends, and the process that wrote its number to PID."""
     pid = tmp_path / "pid"
     program = program.replace("PID", str(pid)) + " # {B}"
     tool = subprocess.Popen(
         [*start, TOOL, "fit", "--card", "t4", "--vary", "B=1:4", *options, "--", "/bin/sh", "-c", program],
         env=clean(TMPDIR=str(tmp_path)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not (pid.exists() and pid.read_text().strip()):
+    number = ""  # read once: another run may be about to write its own there
+    while not (number := pid.exists() and pid.read_text().strip()):
+        assert tool.poll() is None, tool.stderr.read()
         time.sleep(0.01)
-    return tool, os.pidfd_open(int(pid.read_text()))
+    return tool, os.pidfd_open(int(number))
 
 
 def has_ended(process):
-    return bool(select.select([process], [], [], 60)[0])
+    return bool(select.select([process], [], [], support.TIMEOUT_S)[0])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_leaves_no_run_behind(tmp_path, number):
     tool, program = fit_that_waits(tmp_path)
     tool.send_signal(number)
-    assert (tool.communicate(timeout=60)[0], tool.returncode) == ("", -number)  # nothing was known yet
+    assert (tool.communicate(timeout=support.TIMEOUT_S)[0], tool.returncode) == ("", -number)  # nothing was known yet
     assert has_ended(program)
     assert not list(tmp_path.glob("memtrace-fit.*"))
 
@@ -212,25 +214,25 @@ def test_an_interrupt_leaves_no_run_behind(tmp_path, number):
 def test_all_processes_of_a_run_end_with_it(tmp_path, end):
     """A daemon left its parent and its session; torchrun's workers have sessions of their own, too."""
     daemon = tmp_path / "daemon.sh"
-    daemon.write_text(f"echo $$ >{daemon}.pid; mv {daemon}.pid {tmp_path}/pid; exec sleep 1000")
+    daemon.write_text(f"echo $$ >{daemon}.pid; mv {daemon}.pid {tmp_path}/pid; exec sleep 10000")
     program = f"(setsid sh {daemon} &); until [ -e PID ]; do sleep 0.01; done; "
     seen = tmp_path / "seen"  # the daemon, before its run may end
-    program += f"until [ -e {seen} ]; do sleep 0.01; done; exit 3" if end == "its own" else "exec sleep 1000"
+    program += f"until [ -e {seen} ]; do sleep 0.01; done; exit 3" if end == "its own" else "exec sleep 10000"
     tool, process = fit_that_waits(tmp_path, program)
     if end == "its own":
         seen.touch()
     else:
         tool.send_signal(signal.SIGKILL if end == "kill" else signal.SIGINT)
-    tool.communicate(timeout=60)
+    tool.communicate(timeout=support.TIMEOUT_S)
     assert has_ended(process)
 
 
 def test_what_was_found_until_an_interrupt_is_told(tmp_path):
-    program = f"[ {{B}} -gt 2 ] && echo $$ >PID && exec sleep 1000; {TRAINING} linear {{B}}"
+    program = f"[ {{B}} -gt 2 ] && echo $$ >PID && exec sleep 10000; {TRAINING} linear {{B}}"
     for options in ((), ("--json",)):
         tool, process = fit_that_waits(tmp_path, program, "--memory", MEMORY, "--jobs", "1", *options)
         tool.send_signal(signal.SIGINT)
-        told, words = tool.communicate(timeout=60)
+        told, words = tool.communicate(timeout=support.TIMEOUT_S)
         assert tool.returncode == -signal.SIGINT and has_ended(process), words
         (tmp_path / "pid").unlink()
         if not options:
@@ -255,10 +257,10 @@ def test_a_signal_that_is_ignored_ends_no_search(tmp_path):
     tool, program = fit_that_waits(tmp_path, start=IGNORING)
     assert caught_signals(tool.pid) == {signal.SIGTERM}
     tool.send_signal(signal.SIGTERM)
-    tool.communicate(timeout=60)
+    tool.communicate(timeout=support.TIMEOUT_S)
     assert tool.returncode == -signal.SIGTERM and has_ended(program)
     words = ("fit", "--card", "t4", "--vary", "B=1:2", "--", TRAINING, "linear", "{B}")
-    result = run([*IGNORING, TOOL, *words], clean(TMPDIR=str(tmp_path)), cwd=tmp_path, timeout=60)
+    result = run([*IGNORING, TOOL, *words], clean(TMPDIR=str(tmp_path)), cwd=tmp_path, timeout=support.TIMEOUT_S)
     assert (result.returncode, "end of the range: more may fit" in result.stdout) == (0, True)
 
 
