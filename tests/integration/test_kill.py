@@ -187,6 +187,8 @@ def test_a_trace_of_a_container_says_whether_its_process_still_runs(library, too
         stdout=subprocess.PIPE,
     )
     assert process.stdout.readline() == b"ready\n"
+    # As long as it is open, no other namespace has its number, by which it is known.
+    namespace = os.open(f"/proc/{process.pid}/ns/pid_for_children", os.O_RDONLY)
     trace = tmp_path / "run.mtrace"
     while not trace.exists() or not trace.read_bytes()[:8].strip(b"\0"):
         assert process.poll() is None
@@ -199,6 +201,7 @@ def test_a_trace_of_a_container_says_whether_its_process_still_runs(library, too
         pass
     assert told().rstrip().endswith("ended without notice" if is_outside else ELSEWHERE)
     assert ELSEWHERE in told(*CONTAINER)
+    os.close(namespace)
     assert support.report(trace)["program"]["ended"] == "unknown"
 
 
