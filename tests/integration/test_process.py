@@ -15,6 +15,7 @@ import traced
 
 LIVE = (3, 1, 4000)  # what leave.c has done: allocations, frees, live bytes
 PARENT = (2, 1, 1000)  # and family.c
+ATTEMPTS = 4
 CLONES = ("clone", "raw_clone")
 # The search for leaks needs /proc, and a thread whose number libc knows.
 NO_LEAKS = {"LSAN_OPTIONS": "detect_leaks=0"} if support.LINKED else {}
@@ -213,16 +214,22 @@ def test_a_child_reads_no_library_that_was_being_closed_at_the_fork(library, too
 
 @pytest.mark.linked
 def test_fork_beside_allocating_threads_keeps_all_figures_right(library, tool, tmp_path):
-    output = str(tmp_path / "run.%p")
-    run = traced.run(tmp_path, "family", "threads", MEMTRACE_OUTPUT=output)
-    assert run.status == 0, run.stderr
-    *children, rounds = run.stdout.splitlines()
-    rounds = int(rounds.split()[1])
-    traces = by_pid(run.traces)
-    assert len(traces) == len(children) + 1
-    for child in children:
-        assert sound_figures(traces.pop(int(child))) == (3, 0, 300)
-    assert sound_figures(traces.popitem()[1]) == (2 + rounds, 1 + rounds, 1000)
+    for attempt in range(ATTEMPTS):
+        output = str(tmp_path / str(attempt) / "run.%p")
+        run = traced.run(tmp_path / str(attempt), "family", "threads", MEMTRACE_OUTPUT=output)
+        assert run.status == 0, run.stderr
+        *children, rounds = run.stdout.splitlines()
+        rounds = int(rounds.split()[1])
+        traces = by_pid(run.traces)
+        assert len(traces) == len(children) + 1
+        for child in children:
+            assert sound_figures(traces.pop(int(child))) == (3, 0, 300)
+        _, parent = traces.popitem()
+        told = support.report(parent)["trace"]
+        assert told["events"] + told["lost"] == 3 + 2 * rounds
+        if not told["lost"]:  # as where the dump thread had no processor for 200 ms: then it is repeated
+            break
+    assert sound_figures(parent) == (2 + rounds, 1 + rounds, 1000)
 
 
 @pytest.mark.linked
