@@ -97,7 +97,8 @@ static void a_reader_that_meets_a_change_is_told_nothing(void **state)
 	assert_false(fast_clock_convert(&clock, START_TICKS, &ns));
 }
 
-/* Whatever the machine does between the readings only widens what is allowed. */
+/* Whatever the machine does between the readings only widens what is allowed; and the rate, which is measured over a few
+ * milliseconds at first, is off by less than a thousandth where the last comparison is long ago. */
 static void it_says_what_clock_monotonic_says(void **state)
 {
 	(void)state;
@@ -108,7 +109,8 @@ static void it_says_what_clock_monotonic_says(void **state)
 		if (i % KEEP_EVERY == 0)
 			fast_clock_keep(&clock);
 		uint64_t before = monotonic_ns(), said = fast_clock_ns(&clock), after = monotonic_ns();
-		assert_true(said + ALLOWED_NS >= before && said <= after + ALLOWED_NS);
+		uint64_t allowed_ns = ALLOWED_NS + (clock.factor ? (after - clock.at.ns) / 1000 : 0);
+		assert_true(said + allowed_ns >= before && said <= after + allowed_ns);
 		known += clock.factor != 0;
 	}
 	if (!clock.is_usable || !known)
