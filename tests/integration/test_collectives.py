@@ -95,10 +95,10 @@ def test_what_a_killed_rank_left_behind_goes_and_what_one_waits_in_stays():
         """The first of two ranks, whose other never comes, and its file as of an hour ago."""
         command, env = calls("id")
         name = run(command, env).stdout.strip()
-        command, env = calls("rank", name, 0, 2, "sum", SIMGPU_NCCL_TIMEOUT="60")
+        command, env = calls("rank", name, 0, 2, "sum", SIMGPU_NCCL_TIMEOUT="600")
         rank = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         file = pathlib.Path(f"/dev/shm/simgpu-{os.geteuid()}-{name}")
-        while not (file.exists() and str(file.stat().st_ino) in pathlib.Path("/proc/locks").read_text()):
+        while not (file.exists() and f":{file.stat().st_ino} " in pathlib.Path("/proc/locks").read_text()):
             assert rank.poll() is None
         os.utime(file, (time.time() - 3600,) * 2)
         return rank, file
@@ -116,10 +116,10 @@ def test_what_a_killed_rank_left_behind_goes_and_what_one_waits_in_stays():
     assert not kept.exists()
 
 
-@pytest.mark.parametrize("ending", ["0123456789abcdef", "tests of mine", "0123456789abcdef.txt"])
+@pytest.mark.parametrize("ending", ["", " of mine", ".txt"])
 def test_a_file_that_only_has_a_name_like_theirs_stays(ending):
-    mine = pathlib.Path(f"/dev/shm/simgpu-{os.geteuid()}-nccl-{ending}")
-    mine.write_text("mine" if len(ending) == 16 else "ROOM")  # the name of one, or how one begins
+    mine = pathlib.Path(f"/dev/shm/simgpu-{os.geteuid()}-nccl-{os.urandom(8).hex()}{ending}")
+    mine.write_text("ROOM" if ending else "mine")  # how one begins, or the name of one
     os.utime(mine, (time.time() - 3600,) * 2)
     try:
         ranks("sum")
@@ -129,7 +129,7 @@ def test_a_file_that_only_has_a_name_like_theirs_stays(ending):
 
 
 def test_a_child_that_ends_first_leaves_the_place_where_ranks_meet():
-    command, env = calls("id", SIMGPU_NCCL_TIMEOUT="60")
+    command, env = calls("id", SIMGPU_NCCL_TIMEOUT="600")
     name = run(command, env).stdout.strip()
     command, _ = calls("rank", name, 0, 2, "fork")
     first = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
