@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import shutil
 
 import pytest
@@ -14,12 +13,9 @@ TRAINING = PROGRAMS / "training"
 GIB = 1 << 30
 
 
-@pytest.fixture
-def little():
-    """Of addresses, for this process and its children; the test's own stay."""
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_AS, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_AS, before)
+def with_little(size, *words):
+    """A command with so many bytes of addresses."""
+    return ["sh", "-c", f'ulimit -S -v {size >> 10}; exec "$0" "$@"', *words]
 
 
 def clean(**more):
@@ -28,31 +24,30 @@ def clean(**more):
     return env
 
 
-def test_a_limit_of_addresses_is_named_and_leaves_the_program_its_own(tmp_path, little):
+def test_a_limit_of_addresses_is_named_and_leaves_the_program_its_own(tmp_path):
     """Of 3 GiB a training of 1 GiB fits: twice that in addresses, and the program."""
-    little(3 * GIB)
-    fits = run([TOOL, "run", "--simulate", "l4", "--", TRAINING, "linear", "90"], clean(), cwd=tmp_path)
+    command = with_little(3 * GIB, TOOL, "run", "--simulate", "l4", "--", TRAINING, "linear")
+    fits = run([*command, "90"], clean(), cwd=tmp_path)
     assert fits.returncode == 0 and "host" not in fits.stderr, fits.stderr
-    result = run([TOOL, "run", "--simulate", "l4", "--", TRAINING, "linear", "400"], clean(), cwd=tmp_path)
+    result = run([*command, "400"], clean(), cwd=tmp_path)
     assert result.returncode == 1  # the program's own
     assert re.search(r"^simgpu: the host has no addresses left for 4000 MiB more", result.stderr, re.M)
     assert re.search(r"^memtrace: too little host memory, .*run it after: ulimit -v unlimited$", result.stderr, re.M)
     assert "GPU 0 ran out of memory" not in result.stderr
 
 
-def test_pytorch_takes_it_for_no_lack_of_gpu_memory(tmp_path, little):
-    little(20 * GIB)  # PyTorch's own libraries are some of it
+def test_pytorch_takes_it_for_no_lack_of_gpu_memory(tmp_path):
     program = "import torch; kept = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(20)]"
-    result = run([TOOL, "run", "--simulate", "l4", "--", PYTHON, "-c", program], clean(), cwd=tmp_path)
+    words = [TOOL, "run", "--simulate", "l4", "--", PYTHON, "-c", program]
+    result = run(with_little(20 * GIB, *words), clean(), cwd=tmp_path)  # PyTorch's own libraries are some of it
     assert result.returncode == 1 and "OutOfMemoryError" not in result.stderr, result.stderr
     assert "OS call failed" in result.stderr and "memtrace: too little host memory" in result.stderr
     assert not list(tmp_path.glob("*.oom1.txt"))
 
 
-def test_fit_gives_no_answer_where_the_host_is_too_small(tmp_path, little):
-    little(3 * GIB)
+def test_fit_gives_no_answer_where_the_host_is_too_small(tmp_path):
     words = ["fit", "--card", "l4", "--vary", "B=1:4000", "--", TRAINING, "linear", "{B}"]
-    result = run([TOOL, *words], clean(TMPDIR=str(tmp_path)), cwd=tmp_path)
+    result = run(with_little(3 * GIB, TOOL, *words), clean(TMPDIR=str(tmp_path)), cwd=tmp_path)
     assert (result.returncode, result.stdout) == (3, "")
     assert "too little host memory" in result.stderr and "ulimit -v unlimited" in result.stderr
     assert "out of memory (" not in result.stderr  # never called the card's
