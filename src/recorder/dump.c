@@ -111,16 +111,27 @@ static void complete_block_free(struct model *model, struct event *ev)
 		ev->stream = stream;
 }
 
+/* From when this thread met it: on a busy machine that may be long after it happened. */
+static uint64_t oom_waited_ns(struct dump *dump, uint64_t now_ns)
+{
+	if (dump->ooms_met == dump->ooms_reported) {
+		dump->ooms_met++;
+		dump->oom_met_ns = now_ns;
+	}
+	return now_ns - dump->oom_met_ns;
+}
+
 /* Of a program that runs out soon after its start it is not known yet what others have on the card: a reading tells. */
 static bool is_worth_waiting(struct session *session, const struct model_oom *oom, uint64_t now_ns)
 {
-	return !oom->untracked_known && now_ns - oom->time_ns < OOM_WAIT_NS &&
+	return oom_waited_ns(&session->dump, now_ns) < OOM_WAIT_NS && !oom->untracked_known &&
 	       readings_will_tell(&session->dump.readings, oom->device);
 }
 
-static void report_ooms(struct session *session, uint64_t now_ns)
+static void report_ooms(struct session *session)
 {
 	struct dump *dump = &session->dump;
+	uint64_t now_ns = session_now(session);
 	while (model_oom_count(dump->model) > dump->ooms_reported &&
 	       !is_worth_waiting(session, model_oom(dump->model, dump->ooms_reported), now_ns))
 		notes_report_oom(session, dump->ooms_reported++);
@@ -141,7 +152,7 @@ static void take_event(struct session *session, struct event *ev)
 	if (ev->what == MEMTRACE_BLOCK_FREE && model_pytorch_live_bytes(dump->model, ev->device) != ev->extra)
 		session->writer.live->disagreements++; /* `extra` is PyTorch's own total */
 	if (model_oom_count(dump->model) > dump->ooms_reported)
-		report_ooms(session, session_now(session));
+		report_ooms(session);
 }
 
 /* True when the unpublished ticket at the cursor is to be skipped. */
@@ -200,7 +211,7 @@ static unsigned drain(struct session *session, bool is_last)
 		taken = drain_some(session, head, now_ns, is_last);
 		total += taken;
 	} while (is_last && taken);
-	report_ooms(session, now_ns);
+	report_ooms(session);
 	notes_tell_framework(session);
 	mark_frames_rest(session, is_last);
 	__atomic_store_n(&dump->draining, 0, __ATOMIC_RELEASE);

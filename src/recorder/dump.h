@@ -20,6 +20,7 @@ struct dump {
 	struct model *model;
 	uint64_t cursor;       /* next ticket to take */
 	uint64_t ooms_reported;
+	uint64_t ooms_met, oom_met_ns; /* the OOM that waits to be reported, counted from 1, and since when */
 	uint32_t half_order[2]; /* of the definitions window: what is read of which half */
 	uint64_t half_read[2];
 	uint64_t hole_at;      /* the cursor, plus one, that stopped at an unpublished ticket */
