@@ -36,7 +36,8 @@ struct device *device_of(struct model *m, uint8_t ordinal)
 uint64_t device_capacity_bytes(const struct model *m, const struct device *d)
 {
 	const struct def_device *definition = defs_device(m->defs, d->slot);
-	return d->total_bytes || !definition ? d->total_bytes : definition->total_bytes;
+	uint64_t told_bytes = d->total_bytes || !definition ? d->total_bytes : definition->total_bytes;
+	return told_bytes ? told_bytes : d->untracked.device_bytes;
 }
 
 void device_has_blocks(struct device *d)

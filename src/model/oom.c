@@ -37,6 +37,8 @@ static void confirm(struct model *m, struct suspect *suspect)
 	struct device *d = device_of(m, (uint8_t)suspect->oom.device);
 	if (d)
 		d->ooms++;
+	if (d && !suspect->oom.total_bytes) /* a reading after it may have told */
+		suspect->oom.total_bytes = device_capacity_bytes(m, d);
 	if (d && d->untracked.is_own)
 		learn_untracked(&suspect->oom, d->untracked.bytes);
 	if (m->oom_count < MODEL_OOMS_MAX) {

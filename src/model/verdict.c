@@ -241,6 +241,8 @@ static void judge(struct situation *at, size_t index)
 		return;
 	else if (is_by_others(evidence))
 		judge_others(at);
+	else if (!evidence->has_pytorch)
+		judge_without_pytorch(at);
 	else if (!judge_outside(at))
 		judge_rest(at);
 	doubt_wanted_copy(at->verdict);
@@ -255,7 +257,7 @@ static void find_counter(struct verdict *verdict)
 		return;
 	const uint64_t candidates[][2] = {
 		{VERDICT_OTHER_PROCESS, others_of(evidence)},
-		{VERDICT_OUTSIDE_PYTORCH, evidence->outside_bytes},
+		{VERDICT_OUTSIDE_PYTORCH, evidence->has_pytorch ? evidence->outside_bytes : 0},
 		{VERDICT_FRAGMENTATION, evidence->pinned_bytes},
 	};
 	for (unsigned i = 0; i < 3; i++) {

@@ -139,6 +139,7 @@ struct verdict_evidence {
 	uint64_t total_bytes, free_bytes;    /* before the cache was flushed */
 	uint64_t others_bytes;		     /* of other processes, as far as they are told apart */
 	uint64_t untracked_bytes;
+	bool has_pytorch;	  /* in this process */
 	uint64_t outside_bytes;	  /* of this process, not PyTorch's */
 	uint64_t live_bytes, idle_bytes, releasable_bytes, pinned_bytes, largest_hole_bytes;
 	uint64_t missing_bytes; /* segment_bytes less what was free after the flush */

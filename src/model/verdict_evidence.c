@@ -109,6 +109,9 @@ bool verdict_add_action(struct verdict *verdict, enum verdict_advice advice, boo
 
 void verdict_add_not(struct verdict *verdict, enum verdict_not_advised what)
 {
+	bool is_of_pytorch = what == NOT_SETTINGS || what == NOT_EMPTY_CACHE;
+	if (is_of_pytorch && !verdict->evidence.has_pytorch)
+		return;
 	if (verdict->not_advised_count < VERDICT_NOT_MAX)
 		verdict->not_advised[verdict->not_advised_count++] = what;
 }
@@ -142,6 +145,12 @@ static void add_use(struct verdict_evidence *evidence, const struct model_oom *o
 	evidence->untracked_bytes -= evidence->others_bytes;
 }
 
+static bool has_pytorch(const struct situation *at)
+{
+	const char *framework = defs_info(at->m->defs, MEMTRACE_INFO_FRAMEWORK, 0);
+	return at->oom->by_pytorch || at->m->totals.block_events || (framework && !strncmp(framework, "torch", 5));
+}
+
 void evidence_of_oom(struct situation *at)
 {
 	const struct model_oom *oom = at->oom;
@@ -152,6 +161,7 @@ void evidence_of_oom(struct situation *at)
 		.segment_bytes = oom->driver_bytes ? oom->driver_bytes : oom->requested_bytes,
 		.total_bytes = oom->total_bytes,
 		.free_bytes = oom->free_bytes,
+		.has_pytorch = has_pytorch(at),
 		.outside_bytes = bytes_less(oom->reserved_bytes, oom->pytorch_reserved_bytes),
 		.live_bytes = oom->pytorch_allocated_bytes,
 		.idle_bytes = bytes_less(oom->pytorch_reserved_bytes, oom->pytorch_allocated_bytes),
@@ -171,6 +181,7 @@ void evidence_of_end(struct situation *at, const struct device *d)
 	struct verdict_evidence *evidence = &at->verdict->evidence;
 	at->verdict->device = d->slot;
 	*evidence = (struct verdict_evidence){
+		.has_pytorch = true,
 		.total_bytes = device_capacity_bytes(at->m, d),
 		.free_bytes = d->free_known ? d->free_bytes : UINT64_MAX,
 		.others_bytes = UINT64_MAX,

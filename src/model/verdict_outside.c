@@ -50,11 +50,24 @@ bool judge_outside(struct situation *at)
 	return true;
 }
 
+/* Then there is nothing that it could be outside of: it is the program's own, with its libraries. */
+void judge_without_pytorch(struct situation *at)
+{
+	struct verdict *verdict = at->verdict;
+	struct verdict_evidence *evidence = &verdict->evidence;
+	verdict->cause = VERDICT_TOO_BIG;
+	uint64_t own_bytes = evidence->outside_bytes + (at->oom->untracked_known ? at->oom->untracked_bytes : 0);
+	verdict->is_certain = evidence->total_bytes && own_bytes + evidence->asked_bytes > evidence->total_bytes;
+	evidence->bytes = evidence->outside_bytes;
+	find_owner(at);
+	verdict_add_action(verdict, ADVICE_SMALLER_MODEL, false, 0);
+}
+
 /* A library fails while PyTorch's cache has what it asks for, and more than libraries have. */
 static bool is_hoarded(const struct situation *at)
 {
 	const struct verdict_evidence *evidence = &at->verdict->evidence;
-	return !at->oom->by_pytorch && evidence->releasable_bytes >= evidence->outside_bytes &&
+	return evidence->has_pytorch && !at->oom->by_pytorch && evidence->releasable_bytes >= evidence->outside_bytes &&
 	       evidence->releasable_bytes + known_or_none(evidence->free_bytes) >= evidence->asked_bytes;
 }
 

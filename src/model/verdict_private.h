@@ -90,6 +90,7 @@ bool judge_kept_graph(struct situation *, const struct device *);
 /* verdict_outside.c: true if that is the cause */
 bool judge_hoarded(struct situation *);
 bool judge_outside(struct situation *);
+void judge_without_pytorch(struct situation *);
 
 /* verdict_host.c: page-locked host memory ran out */
 void judge_host(struct situation *, size_t index);

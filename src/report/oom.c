@@ -92,6 +92,8 @@ static void add_others(struct text *out, const struct model_oom *oom, bool is_py
 		add_size_or_unknown(out, "  untracked (context, kernels) ", true,
 				    oom->untracked_bytes);
 		add_size_or_unknown(out, "\n  other processes ", true, others);
+	} else if (!knows_used && oom->untracked_known) {
+		add_size_or_unknown(out, "  untracked (context, kernels) ", true, oom->untracked_bytes);
 	} else {
 		add_size_or_unknown(out, "  untracked (context, kernels, other processes) ",
 				    knows_used && used >= oom->reserved_bytes,

@@ -106,10 +106,30 @@ void verdict_say_spike(struct text *out, const struct verdict *verdict, const st
 	say_composition(out, verdict);
 }
 
+/* What the card lacks beyond it, others have; who, nobody has told. */
+static void say_own(struct text *out, const struct verdict_evidence *evidence, const struct verdict_words *words)
+{
+	words_add_number(out, "This process has ", evidence->outside_bytes);
+	if (evidence->total_bytes)
+		words_add_number(out, " of the card's ", evidence->total_bytes);
+	words_add_number(out, " and asked for ", evidence->asked_bytes);
+	text_add(out, " more");
+	if (evidence->owner && evidence->stack) {
+		text_add(out, "; most was obtained by ");
+		words_add_stack(out, words, evidence->stack);
+	}
+	text_add_char(out, '.');
+	if (evidence->total_bytes && (evidence->outside_bytes + evidence->asked_bytes) * 2 < evidence->total_bytes)
+		text_add(out, " Who has the rest is not known.");
+}
+
 void verdict_say_too_big(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const uint64_t *bytes = verdict->evidence.categories.bytes;
-	(void)words;
+	if (!verdict->evidence.has_pytorch) {
+		say_own(out, &verdict->evidence, words);
+		return;
+	}
 	say_composition(out, verdict);
 	if (!verdict->evidence.steps && bytes[MODEL_PARAMETERS] && !bytes[MODEL_GRADIENTS])
 		text_add(out, " Nothing has trained yet: if it is to, the rest of this pass, gradients and the optimizer's "

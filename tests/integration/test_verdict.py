@@ -208,3 +208,35 @@ def test_retry_that_helps_is_no_oom(tmp_path):
 def test_queue_of_a_fixed_length_is_no_leak(tmp_path):
     out, told = judge(tmp_path, "bounded")
     assert "fits" in out and told["ooms"] == told["findings"] == []
+
+
+WITHOUT_PYTORCH = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+pointer = ctypes.c_uint64()
+assert not cuda.cuInit(0) and not cuda.cuCtxCreate_v2(ctypes.byref(ctypes.c_void_p()), 0, 0)
+while not cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(int(sys.argv[1]) << 20)):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    "mib, verdict, words",
+    [
+        (300, "too_big", "This process has 1800 MiB of the card's 2048 MiB and asked for 300 MiB more"),
+        (4096, "impossible_request", "This one request is 4096 MiB, the whole card has 2048 MiB"),
+    ],
+)
+def test_of_a_program_without_pytorch_nothing_is_said_of_it(tmp_path, mib, verdict, words):
+    """The card's size is only in the reading that memtrace makes when memory has run out."""
+    ran = run(
+        [TOOL, "run", "--output", tmp_path / "run", "--simulate", "l4", "--memory", "2GiB", "--"]
+        + [PYTHON, "-c", WITHOUT_PYTORCH, str(mib)],
+        environment(preload=False),
+    )
+    assert ran.returncode == 0, ran.stderr
+    told = run([TOOL, "oom", "--json", tmp_path / "run.mtrace"], environment(preload=False))
+    text = run([TOOL, "oom", tmp_path / "run.mtrace"], environment(preload=False)).stdout
+    (oom,) = json.loads(told.stdout)["ooms"]
+    assert (oom["verdict"], oom["confidence"]) == (verdict, "certain")
+    assert words in oom["text"] and "PyTorch" not in text and "of unknown" not in text

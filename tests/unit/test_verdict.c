@@ -182,6 +182,33 @@ static void memory_past_pytorch_is_outside(void **state)
 	assert_true(warns(&verdict, NOT_SETTINGS));
 }
 
+/* Only the reading that comes after it tells what the card has. */
+static struct verdict without_pytorch(uint64_t asked_bytes)
+{
+	struct scene s;
+	scene_open(&s);
+	obtain(&s, MEMTRACE_SPACE_DEVICE, segment(50), CARD / 2, NCCL);
+	obtain(&s, MEMTRACE_SPACE_DEVICE, segment(70), CARD / 4, PROGRAM);
+	run_out(&s, MEMTRACE_SPACE_DEVICE, asked_bytes, PROGRAM);
+	put(&s, MEMTRACE_READING, MEMTRACE_SPACE_NONE, CARD, CARD * 3 / 4, CARD * 3 / 4, 0);
+	model_finish(s.m);
+	return judge(&s);
+}
+
+static void without_pytorch_nothing_is_said_of_it(void **state)
+{
+	struct verdict verdict = without_pytorch(CARD / 2);
+	(void)state;
+	assert_int_equal(verdict.cause, VERDICT_TOO_BIG);
+	assert_true(verdict.is_certain && !verdict.evidence.has_pytorch);
+	assert_int_equal(verdict.evidence.bytes, CARD * 3 / 4);
+	assert_int_equal(verdict.evidence.stack, NCCL);
+	assert_int_equal(verdict.counter, VERDICT_UNKNOWN);
+	assert_true(advises(&verdict, ADVICE_SMALLER_MODEL) && !advises(&verdict, ADVICE_LESS_OUTSIDE));
+	assert_int_equal(verdict.not_advised_count, 0);
+	assert_int_equal(without_pytorch(CARD + 1).cause, VERDICT_IMPOSSIBLE_REQUEST);
+}
+
 static void holes_of_another_stream_are_told(void **state)
 {
 	struct scene s;
@@ -423,6 +450,7 @@ int main(void)
 		cmocka_unit_test(lost_events_lower_certainty_only_where_they_may_matter),
 		cmocka_unit_test(refusal_though_more_was_free_is_told),
 		cmocka_unit_test(memory_past_pytorch_is_outside),
+		cmocka_unit_test(without_pytorch_nothing_is_said_of_it),
 		cmocka_unit_test(holes_of_another_stream_are_told),
 		cmocka_unit_test(what_waits_for_another_stream_is_told_of_retries),
 		cmocka_unit_test(one_retry_on_a_card_that_ends_full_is_near_the_limit),
