@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "trace/defs.h"
 
+#define LEVER_OF_ALLOCATOR "allocator_settings"
 #define LEVERS_MAX	 20
 #define LEVER_TEXT_BYTES 96
 
@@ -32,6 +33,7 @@ void levers_find(struct levers *, const struct model *, const struct defs *, con
 
 /* At most `limit` rows with what each saves, and a line with those that would not help; nothing if there
  * is nothing to say. */
-void levers_print(struct text *, const struct levers *, size_t limit);
+void levers_print(struct text *, const struct levers *, size_t limit); /* at most so many rows; says how many more there are */
+const char *levers_next(const struct levers *, bool are_shown); /* the verb that tells more of them (NULL: of none) */
 
 #endif

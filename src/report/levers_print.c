@@ -61,26 +61,51 @@ static bool is_sharding(const struct lever *lever)
 	return !strncmp(lever->name, "zero", 4);
 }
 
-/* Of the stages of sharding the one that saves most stands for all. */
+/* Of the stages of sharding the one that saves most stands for all. The first row from `at` on that is shown; levers->count: none. */
+static size_t find_row(const struct levers *levers, size_t at)
+{
+	bool has_sharding = false;
+	for (size_t i = 0; i < levers->count && levers->rows[i].applies; i++) {
+		bool is_next_stage = has_sharding && is_sharding(&levers->rows[i]);
+		has_sharding |= is_sharding(&levers->rows[i]);
+		if (i >= at && !is_next_stage)
+			return i;
+	}
+	return levers->count;
+}
+
+static void add_title(struct text *out, struct unit unit, size_t hidden)
+{
+	text_add(out, "Would lower this peak");
+	if (hidden)
+		text_printf(out, " (%llu more: memtrace report --full)", (unsigned long long)hidden);
+	layout_word(out, unit.name, BYTES_COLUMN);
+	text_add_char(out, '\n');
+}
+
 void levers_print(struct text *out, const struct levers *levers, size_t limit)
 {
 	struct unit unit = unit_for(levers->peak_bytes);
-	bool has_sharding = false;
-	size_t shown = 0;
-	for (size_t i = 0; i < levers->count && levers->rows[i].applies && shown < limit; i++) {
-		const struct lever *lever = &levers->rows[i];
-		if (is_sharding(lever) && has_sharding)
-			continue;
-		has_sharding |= is_sharding(lever);
-		if (!shown++) {
-			text_add(out, "Would lower this peak");
-			layout_word(out, unit.name, BYTES_COLUMN);
-			text_add_char(out, '\n');
-		}
-		add_row(out, lever, unit);
-	}
-	if (shown && !levers->rows[0].mends_fault) /* beside what is wrong, what does not help is of no interest */
+	size_t all = 0, shown = 0;
+	for (size_t i = find_row(levers, 0); i < levers->count; i = find_row(levers, i + 1))
+		all++;
+	if (!all || !limit)
+		return;
+	add_title(out, unit, all > limit ? all - limit : 0);
+	for (size_t i = find_row(levers, 0); i < levers->count && shown < limit; i = find_row(levers, i + 1), shown++)
+		add_row(out, &levers->rows[i], unit);
+	if (!levers->rows[0].mends_fault) /* beside what is wrong, what does not help is of no interest */
 		add_others(out, levers);
+}
+
+const char *levers_next(const struct levers *levers, bool are_shown)
+{
+	static const char usual[] = "report --by stack";
+	if (!levers || !levers->count || !levers->rows->applies)
+		return usual;
+	if (!are_shown)
+		return "report --full";
+	return strcmp(levers->rows->name, LEVER_OF_ALLOCATOR) ? usual : "whatif";
 }
 
 void json_add_levers(struct json *json, const struct model *model, const struct defs *defs,

@@ -95,7 +95,7 @@ static void find_set_to_none(struct levers *levers, const struct lever_facts *fa
 
 static void find_allocator(struct levers *levers, const struct lever_facts *facts)
 {
-	static const char name[] = "allocator_settings";
+	static const char name[] = LEVER_OF_ALLOCATOR;
 	if (facts->unused_bytes > facts->reserved_bytes / 10)
 		lever_add(levers, name, "allocator settings, of what is reserved", facts->unused_bytes, true,
 		    "it was reserved and not allocated; memtrace whatif tells which setting helps");

@@ -318,29 +318,38 @@ static size_t fit_levers(struct text *out, const struct levers *levers, const st
 	}
 }
 
-/* All about the highest peak; the table of lines takes what room is left. */
-static void add_device(struct text *out, const struct model *model, const struct defs *defs,
-		       const struct summary_facts *facts, size_t tail_lines, const size_t *limit)
+/* Under a limit of rows, 0: none. */
+static size_t count_levers(size_t limit, bool is_full)
+{
+	size_t most = is_full ? LEVERS_MAX : LEVERS_SHOWN;
+	return limit && limit < most ? limit : most;
+}
+
+/* All about the highest peak; the table of lines takes what room is left. Returns the verb that comes next. */
+static const char *add_device(struct text *out, const struct model *model, const struct defs *defs,
+		       const struct summary_facts *facts, size_t tail_lines, const size_t *limit, bool is_full)
 {
 	const struct model_device *device = highest_device(model);
 	struct text steps;
 	struct levers levers;
 	if (!device || !device->peak.allocated_bytes)
-		return;
+		return levers_next(NULL, true);
 	struct sites sites = sites_collect(model, defs, (struct composition){COMPOSITION_PEAK, device->ordinal});
 	levers_find(&levers, model, defs, device);
 	text_init(&steps);
 	add_steps(&steps, model, device);
 	add_peak(out, model, defs, device, facts->ascii);
-	size_t others = count_lines(out) + tail_lines + (tail_lines > 0);
+	size_t others = count_lines(out) + tail_lines + (tail_lines > 0), steps_bytes = steps.used_bytes;
 	if (limit)
-		add_levers(&steps, &levers, *limit && *limit < LEVERS_SHOWN ? *limit : LEVERS_SHOWN);
+		add_levers(&steps, &levers, count_levers(*limit, is_full));
 	size_t rows = limit ? *limit : fit_levers(&steps, &levers, &sites, others);
 	add_sites(out, model, defs, device, &sites, facts->ascii, rows);
 	text_add_bytes(out, steps.data, steps.used_bytes);
 	out->failed |= steps.failed;
+	const char *next = levers_next(&levers, steps.used_bytes > steps_bytes);
 	sites_release(&sites);
 	text_release(&steps);
+	return next;
 }
 
 static void print(struct text *out, const struct model *model, const struct defs *defs,
@@ -357,7 +366,7 @@ static void print(struct text *out, const struct model *model, const struct defs
 	untracked_add_jumps(&tail, model, defs, limit ? *limit : JUMPS_SHOWN, is_full, facts->ascii);
 	if (is_full)
 		timeline_print(&tail, model, facts->ascii);
-	add_device(out, model, defs, facts, count_lines(&tail), limit);
+	const char *next = add_device(out, model, defs, facts, count_lines(&tail), limit, is_full);
 	text_add_bytes(out, tail.data, tail.used_bytes);
 	if (tail.used_bytes)
 		text_add_char(out, '\n');
@@ -366,7 +375,7 @@ static void print(struct text *out, const struct model *model, const struct defs
 	if (is_well)
 		text_printf(out, "%s%c", facts_no_problem(facts), facts->trace_path ? ' ' : '\n');
 	summary_add_trace(out, facts);
-	summary_add_next(out, model_oom_count(model) ? "oom" : "report --by stack", facts);
+	summary_add_next(out, model_oom_count(model) ? "oom" : next, facts);
 }
 
 void summary_print_limit(struct text *out, const struct model *model, const struct defs *defs,

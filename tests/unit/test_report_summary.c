@@ -3,11 +3,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "golden.h"
 #include "report/by.h"
+#include "report/levers.h"
 #include "report/step_table.h"
 #include "report/summary.h"
 #include "report/timeline.h"
@@ -152,6 +154,46 @@ static void most_of_the_peak_has_its_rows(void **state)
 	}
 	print();
 	assert_in_range(count_sites(), 3, 8); /* 1400 each, of 6300 */
+}
+
+static struct lever lever(const char *name, uint64_t mib)
+{
+	struct lever lever = {.name = name, .applies = mib, .saves_bytes = mib * MIB, .reason = "why"};
+	strcpy(lever.text, name);
+	return lever;
+}
+
+/* Of the two stages of sharding one is told, and what would not help is no row. */
+static void levers_without_a_row_are_counted(void **state)
+{
+	struct levers levers = {.peak_bytes = 5000 * MIB,
+				.rows = {lever("a", 900), lever("zero_3", 800), lever("zero_1", 700), lever("b", 600), lever("c", 0)},
+				.count = 5};
+	(void)state;
+	levers_print(&text, &levers, 2);
+	assert_string_equal(text_string(&text), "Would lower this peak (1 more: memtrace report --full)     MiB\n"
+						"  a                                                        900\n"
+						"  zero_3                                                   800\n"
+						"  would not: c (why)\n");
+	text.used_bytes = 0;
+	levers_print(&text, &levers, 3);
+	assert_null(strstr(text_string(&text), " more"));
+	assert_non_null(strstr(text_string(&text), "\n  b   "));
+	text.used_bytes = 0;
+	levers_print(&text, &levers, 0);
+	assert_int_equal(text.used_bytes, 0);
+}
+
+static void the_next_command_tells_more_of_what_helps_most(void **state)
+{
+	struct levers levers = {.rows = {lever(LEVER_OF_ALLOCATOR, 900), lever("a", 800)}, .count = 2};
+	(void)state;
+	assert_string_equal(levers_next(NULL, true), "report --by stack");
+	assert_string_equal(levers_next(&(struct levers){.count = 0}, false), "report --by stack");
+	assert_string_equal(levers_next(&levers, true), "whatif");
+	assert_string_equal(levers_next(&levers, false), "report --full");
+	levers.rows[0] = lever("b", 900);
+	assert_string_equal(levers_next(&levers, true), "report --by stack");
 }
 
 static void the_program_is_cut_so_that_it_shows(void **state)
@@ -412,6 +454,8 @@ int main(void)
 		TEST(a_row_is_named_after_the_category_with_most_bytes),
 		TEST(a_peak_in_a_backward_pass_has_the_line_that_called_it),
 		TEST(most_of_the_peak_has_its_rows),
+		TEST(levers_without_a_row_are_counted),
+		TEST(the_next_command_tells_more_of_what_helps_most),
 		TEST(the_program_is_cut_so_that_it_shows),
 		TEST(a_small_run_on_a_large_card_has_readable_figures),
 		TEST(beside_a_leak_half_the_batch_is_no_offer),
