@@ -131,7 +131,7 @@ static int replay_all(struct whatif *whatif, const char *path, const struct choi
 	whatif_find_twins(whatif);
 	int error = share(work);
 	progress_end(&progress);
-	whatif_rank(whatif);
+	whatif_rank(whatif, choice->memory_bytes ? 0 : whatif->limits.total_bytes);
 	if (error)
 		tell("%s: there is no memory for it", path);
 	return error ? STATUS_UNREADABLE : STATUS_YES;
@@ -243,8 +243,8 @@ const struct verb verb_whatif = {
 	.details =
 		"Replays the recorded requests in a model of PyTorch's caching allocator, of the version that ran: first\n"
 		"as it was, to show how far the model can be trusted, then under other settings: those that need the least\n"
-		"memory first, after them those that retry in --memory, last those that run out of it. Exit status: 1\n"
-		"nothing to replay, or with --memory no setting fits.\n" LOAD_NEWEST,
+		"memory first, after them those that would retry (on the card of the run, or of --memory), last those that\n"
+		"run out. Exit status: 1 nothing to replay, or with --memory no setting fits.\n" LOAD_NEWEST,
 	.options = options,
 	.has_repeated = true,
 	.repeated_row = OPTION_CONF,

@@ -265,7 +265,8 @@ static int by_need(const void *a, const void *b)
 	bool x_ends = x->result.ooms, y_ends = y->result.ooms;
 	uint64_t x_peak = x->result.counters.peak_reserved_bytes;
 	uint64_t y_peak = y->result.counters.peak_reserved_bytes;
-	bool x_retries = x->result.counters.retries, y_retries = y->result.counters.retries;
+	bool x_retries = x->result.counters.retries || x->is_beyond;
+	bool y_retries = y->result.counters.retries || y->is_beyond;
 	if (x_ends != y_ends)
 		return x_ends ? 1 : -1;
 	if (x_retries != y_retries)
@@ -279,12 +280,13 @@ static int by_need(const void *a, const void *b)
 	return strcmp(x->conf, y->conf);
 }
 
-void whatif_rank(struct whatif *whatif)
+void whatif_rank(struct whatif *whatif, uint64_t card_bytes)
 {
 	for (size_t i = 0; i < whatif->setting_count; i++) {
 		struct whatif_setting *setting = &whatif->settings[i];
 		setting->need_bytes = whatif->settings[setting->twin].need_bytes;
 		setting->result = whatif->settings[setting->twin].result;
+		setting->is_beyond = card_bytes && setting->result.counters.peak_reserved_bytes > card_bytes;
 	}
 	qsort(whatif->settings, whatif->setting_count, sizeof *whatif->settings, by_need);
 }

@@ -13,6 +13,7 @@ struct whatif_setting {
 	bool empties_each_step;
 	bool is_recorded; /* what the run itself had */
 	struct replay_result result;
+	bool is_beyond; /* reserves more than the card has, where it may */
 	uint64_t need_bytes; /* device memory beside the CUDA context, about */
 	size_t twin; /* the first setting with the same effect, often this one */
 };
@@ -59,7 +60,9 @@ void whatif_add_useful(struct whatif *); /* those worth trying, first the record
  * happens in a device of `memory_bytes` (0: not asked). 0 or -ENOMEM. At last all have results, and an order. */
 void whatif_find_twins(struct whatif *);
 int whatif_try(struct whatif *, size_t setting, uint64_t memory_bytes);
-void whatif_rank(struct whatif *); /* what runs out last, then by need, then by peak reserved */
+/* What runs out last, before it what retries, which what reserves more than `card_bytes` (0: any) would there; then by
+ * need, then by peak reserved. */
+void whatif_rank(struct whatif *, uint64_t card_bytes);
 
 /* How much the identity is off: of peak reserved, as a part of the recorded. */
 double whatif_error(const struct whatif *);

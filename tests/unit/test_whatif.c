@@ -58,7 +58,7 @@ static void compare(struct whatif *whatif, const char *conf, uint64_t memory_byt
 	whatif_find_twins(whatif);
 	for (size_t i = 0; i < whatif->setting_count; i++)
 		assert_int_equal(whatif_try(whatif, i, memory_bytes), 0);
-	whatif_rank(whatif);
+	whatif_rank(whatif, 0);
 }
 
 /* 88 × 256 MiB are 22528; 95 % of 23714 are 22528.3, of 23712 only 22526.4. */
@@ -104,6 +104,23 @@ static void what_runs_out_comes_last(void **state)
 	assert_int_equal(whatif.settings[1].need_bytes, 23714 * MIB);
 }
 
+/* On the card of the run the first of the two would empty its cache and ask again. */
+static void what_reserves_more_than_the_card_has_comes_after_the_rest(void **state)
+{
+	static struct whatif whatif;
+	const uint64_t cards[][2] = {{0, 100}, {400, 200}, {500, 100}};
+	(void)state;
+	whatif.setting_count = 2;
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t row = 0; row < 2; row++)
+			whatif.settings[row] = (struct whatif_setting){.twin = row, .need_bytes = (100 + 100 * row) * MIB};
+		whatif.settings[0].result.counters.peak_reserved_bytes = 500 * MIB;
+		whatif.settings[1].result.counters.peak_reserved_bytes = 300 * MIB;
+		whatif_rank(&whatif, cards[i][0] * MIB);
+		assert_int_equal(whatif.settings[0].need_bytes, cards[i][1] * MIB);
+	}
+}
+
 /* A cache of 6 × 100 MiB and then 450 MiB: collecting garbage does without the cache, and so does a retry. */
 static void garbage_that_is_collected_is_not_needed(void **state)
 {
@@ -128,6 +145,7 @@ int main(void)
 		cmocka_unit_test(a_fraction_needs_a_larger_device),
 		cmocka_unit_test(what_others_hold_counts_for_a_fraction),
 		cmocka_unit_test(what_runs_out_comes_last),
+		cmocka_unit_test(what_reserves_more_than_the_card_has_comes_after_the_rest),
 		cmocka_unit_test(garbage_that_is_collected_is_not_needed),
 	};
 	return cmocka_run_group_tests_name("whatif", tests, NULL, NULL);
