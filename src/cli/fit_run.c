@@ -181,11 +181,15 @@ static void read_machine(struct account *account, const struct machine *machine)
 		account->peak_bytes = highest;
 }
 
-/* A process that has only just made its trace has nothing in it. */
+/* A process that has only just made its trace has nothing in it, or no more than the room for it. */
 static bool is_begun(const char *path)
 {
-	struct stat file;
-	return !stat(path, &file) && file.st_size;
+	uint32_t word = 0; /* of the header, which is written last */
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd >= 0 ? pread(fd, &word, sizeof word, 0) : 0;
+	if (fd >= 0)
+		close(fd);
+	return bytes > 0 && word;
 }
 
 /* Of each trace of the run that has begun. */

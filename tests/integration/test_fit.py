@@ -132,6 +132,14 @@ def test_what_cannot_be_searched_is_refused(tmp_path, words, status, said):
     assert result.stdout == "" and re.search(said, result.stderr), result.stderr
 
 
+def test_a_trace_that_has_no_more_than_its_room_is_no_word_worth(tmp_path):
+    """As fit sees it that looks while a process makes its trace."""
+    script = 'head -c 4096 /dev/zero >"${MEMTRACE_OUTPUT%/*}/run-0.mtrace"; exec "$@"'
+    words = ("--card", "t4", "--memory", MEMORY, "--vary", "B=1:4", "--")
+    result = fit(*words, "sh", "-c", script, "sh", TRAINING, "linear", "{B}", cwd=tmp_path)
+    assert "header" not in result.stderr and "B = 4 fits" in result.stdout, result
+
+
 def test_lines_that_read_values_back_are_told_with_the_answer(tmp_path):
     words = ("--card", "t4", "--vary", "B=1:2")
     result = fit(*words, "--", TRAINING, "reading", "{B}", cwd=tmp_path)
