@@ -23,7 +23,8 @@ void verdict_say_unused_graph(struct text *out, const struct verdict *verdict, c
 	words_add_number(out, "At the peak ", evidence->bytes);
 	text_add(out, " are kept of forward passes that no backward pass follows, at ");
 	add_call(out, words, evidence->stack);
-	text_add(out, ": torch.no_grad() spares them, and so does keeping .item() or .detach() alone if they are held.");
+	text_add(out, ": torch.no_grad() spares them. Keeping .item() or .detach() alone, if they are held, spares those of "
+		      "earlier batches.");
 	add_without(out, evidence);
 }
 
