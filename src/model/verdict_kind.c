@@ -96,6 +96,7 @@ static void advise_list(struct situation *at, const struct families *all)
 	bool is_open = may_be_outputs(all);
 	if (is_open)
 		at->verdict->is_certain = false;
+	verdict_add_action(at->verdict, ADVICE_CLONE_SLICE, false, 0); /* which of a tensor is used, no event tells */
 	verdict_add_action(at->verdict, is_open ? ADVICE_DETACH : ADVICE_COLLECT, false, 0);
 }
 

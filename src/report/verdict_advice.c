@@ -16,6 +16,7 @@ const char *verdict_advice_text(enum verdict_advice advice)
 		[ADVICE_WAIT_STREAM] = "wait for the other stream (synchronize) before asking again",
 		[ADVICE_DETACH] = "keep loss.item() or x.detach(), or run under torch.no_grad()",
 		[ADVICE_CLEAR_LIST] = "move what is kept to the CPU, reduce it first, or clear it",
+		[ADVICE_CLONE_SLICE] = "where a slice is kept, its clone(): a slice holds all of it",
 		[ADVICE_BOUND_CACHE] = "a fixed or paged cache (torch.cat has old and new at once)",
 		[ADVICE_BREAK_CYCLE] = "del old objects and break the cycle, or gc.collect() after",
 		[ADVICE_FIXED_THREADS] = "use a fixed pool of threads",
