@@ -8,8 +8,8 @@ With no GPU, on a simulated one of 8 GiB (`make demo` does both runs):
     SIMGPU_MEMORY=8GiB LD_LIBRARY_PATH=build/libmemtrace-sim LD_PRELOAD=build/libmemtrace.so \
         .venv/bin/python examples/train_gpt.py --batch 32
 
-What to look for: the summary at the end names this file's lines. The peak is in the second step's
-backward pass, because AdamW makes its state (twice the parameters) at the end of the first. Most
+What to look for: the summary at the end names this file's lines. The peak is in the backward pass of
+a step after the first, because AdamW makes its state (twice the parameters) at the end of that. Most
 of the activations are the logits (batch x context x vocabulary) and what the attention and GELU
 keep. Compare with --checkpoint. On a simulated GPU the losses mean nothing: it computes nothing,
 but it uses the memory that a real one would.
