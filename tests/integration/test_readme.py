@@ -29,6 +29,7 @@ def demo(tmp_path_factory):
         folder = tmp_path_factory.mktemp("demo")
         env = support.environment(SIMGPU_MEMORY=CARD, MEMTRACE_OUTPUT=folder / f"{name}.mtrace")
         result = support.run([support.PYTHON, "examples/train_gpt.py", "--batch", batch], env, cwd=support.ROOT)
+        assert not support.is_exit_abort(result.returncode, result.stderr), result.stderr
         return re.sub(rf"\S*/{folder.name}/", "build/demo/", result.stderr)
 
     return run
