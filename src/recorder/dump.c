@@ -218,17 +218,23 @@ static unsigned drain(struct session *session, bool is_last)
 	return total;
 }
 
+/* What a sleep counts: at most its own length, for the process may have been stopped. */
+static uint64_t slept_ns(struct session *session, uint64_t begun_ns, uint64_t most_ns)
+{
+	uint64_t passed_ns = session_now(session) - begun_ns;
+	return passed_ns < most_ns ? passed_ns : most_ns;
+}
+
 bool dump_is_waited_for(struct patience *patience)
 {
 	struct session *session = patience->session;
-	uint64_t now = session_now(session);
 	uint64_t consumed = __atomic_load_n(&session->writer.live->consumed, __ATOMIC_RELAXED);
-	if (!patience->until_ns || patience->consumed != consumed)
-		patience->until_ns = now + DUMP_PATIENCE_NS;
+	if (patience->consumed != consumed)
+		patience->waited_ns = 0;
 	patience->consumed = consumed;
 	if (__atomic_load_n(&session->dump.stalled_at, __ATOMIC_RELAXED) == consumed + 1)
 		return false; /* somebody has waited for this already */
-	if (now > patience->until_ns) {
+	if (patience->waited_ns > DUMP_PATIENCE_NS) {
 		__atomic_store_n(&session->dump.stalled_at, consumed + 1, __ATOMIC_RELAXED);
 		return false;
 	}
@@ -243,18 +249,14 @@ bool dump_is_waited_for(struct patience *patience)
 	const struct timespec moment = { .tv_nsec = (long)patience->step_ns };
 	int cancel_state;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* nanosleep is a place to be cancelled at */
+	uint64_t begun_ns = session_now(session);
 	nanosleep(&moment, NULL);
+	patience->waited_ns += slept_ns(session, begun_ns, patience->step_ns);
 	pthread_setcancelstate(cancel_state, NULL);
 	return true;
 }
 
 /* ---------- the thread ---------- */
-
-/* How long an unpublished ticket has been waited for, a sleep counting for at most its own length: a stop counts little. */
-static void count_rest(struct dump *dump, uint64_t ns, uint64_t passed_ns)
-{
-	dump->hole_ns += passed_ns < ns ? passed_ns : ns;
-}
 
 static uint64_t rest(struct session *session, uint64_t ns)
 {
@@ -265,7 +267,7 @@ static uint64_t rest(struct session *session, uint64_t ns)
 	if (!__atomic_load_n(&dump->stop, __ATOMIC_SEQ_CST))
 		futex_wait(&dump->wakes, wakes, ns);
 	__atomic_store_n(&dump->sleeping, 0, __ATOMIC_SEQ_CST);
-	count_rest(dump, ns, session_now(session) - begun_ns);
+	dump->hole_ns += slept_ns(session, begun_ns, ns); /* for an unpublished ticket, if there is one */
 	return ns * 2 > SLEEP_MAX_NS ? SLEEP_MAX_NS : ns * 2;
 }
 
@@ -333,14 +335,14 @@ int dump_init(struct session *session)
 static void await_stop(struct session *session)
 {
 	struct dump *dump = &session->dump;
-	uint64_t begun_ns = session_now(session), moved_ns = begun_ns, now_ns = begun_ns, seen = 0;
-	while (!__atomic_load_n(&dump->stopped, __ATOMIC_SEQ_CST) && now_ns - moved_ns < STOP_WAIT_NS &&
-	       now_ns - begun_ns < STOP_MOST_NS) {
+	uint64_t waited_ns = 0, unmoved_ns = 0, seen = 0;
+	while (!__atomic_load_n(&dump->stopped, __ATOMIC_SEQ_CST) && unmoved_ns < STOP_WAIT_NS && waited_ns < STOP_MOST_NS) {
+		uint64_t begun_ns = session_now(session);
 		futex_wait(&dump->stopped, 0, SLEEP_MAX_NS);
+		uint64_t ns = slept_ns(session, begun_ns, SLEEP_MAX_NS);
 		uint64_t consumed = __atomic_load_n(&session->writer.live->consumed, __ATOMIC_ACQUIRE);
-		now_ns = session_now(session);
-		if (consumed != seen)
-			moved_ns = now_ns;
+		waited_ns += ns;
+		unmoved_ns = consumed == seen ? unmoved_ns + ns : 0;
 		seen = consumed;
 	}
 }

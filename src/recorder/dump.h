@@ -46,10 +46,11 @@ void dump_wake(struct session *);
 
 #define DUMP_PATIENCE_NS UINT64_C(200000000)
 
-/* Waiting for room that the dump thread makes: at most 200 ms during which it takes nothing. */
+/* Waiting for room that the dump thread makes: at most 200 ms during which it takes nothing. They are of sleeps, not of
+ * the clock: where the process was stopped, or the machine stood still, the dump thread had no time either. */
 struct patience {
 	struct session *session;
-	uint64_t until_ns;
+	uint64_t waited_ns;
 	uint64_t step_ns;
 	uint64_t consumed;
 };

@@ -218,10 +218,14 @@ static void start_undisturbed(struct anchor *anchor)
  * the end, it never will be. Never on the thread that starts. */
 static void wait_for_start(struct anchor *anchor)
 {
-	uint64_t until = monotonic_ns() + START_WAIT_NS;
+	uint64_t waited_ns = 0; /* in sleeps: a process that was stopped has not started either */
 	const struct timespec look = { .tv_nsec = START_LOOK_NS };
-	while (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING && monotonic_ns() < until)
+	while (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING && waited_ns < START_WAIT_NS) {
+		uint64_t begun_ns = monotonic_ns();
 		syscall(SYS_futex, &anchor->state, FUTEX_WAIT_PRIVATE, ANCHOR_STARTING, &look, NULL, 0);
+		uint64_t passed_ns = monotonic_ns() - begun_ns;
+		waited_ns += passed_ns < START_LOOK_NS ? passed_ns : START_LOOK_NS;
+	}
 	uint32_t state = ANCHOR_STARTING;
 	if (__atomic_compare_exchange_n(&anchor->state, &state, ANCHOR_OFF, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		say("the start of the recording did not end within ten seconds; nothing is recorded");

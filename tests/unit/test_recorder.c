@@ -20,6 +20,7 @@
 
 #include "recorder/activity.h"
 #include "recorder/record.h"
+#include "recorder/session.h"
 #include "trace/reader.h"
 #include "base/arena.h"
 
@@ -294,6 +295,24 @@ static void what_cupti_told_is_known_though_others_were_told_of_since(void **sta
 	arena_release(activities.arena);
 }
 
+/* A ring that nobody empties is waited for as long in sleeps, however late the waiting thread comes back: the process
+ * may have been stopped meanwhile, and the dump thread with it. */
+static void a_stop_is_no_time_that_the_dump_thread_had(void **state)
+{
+	static struct session session;
+	static struct memtrace_live live;
+	struct patience patience = {.session = &session};
+	unsigned sleeps = 0;
+	(void)state;
+	session.writer.live = &live;
+	session.dump.is_threaded = true;
+	assert_true(dump_is_waited_for(&patience));
+	usleep(DUMP_PATIENCE_NS / 1000 * 3 / 2);
+	while (dump_is_waited_for(&patience))
+		sleeps++;
+	assert_true(sleeps > 50);
+}
+
 static int end(void **state)
 {
 	(void)state;
@@ -309,6 +328,7 @@ int main(void)
 		cmocka_unit_test(forked_children_have_traces_of_their_own),
 		cmocka_unit_test(an_oom_is_reported),
 		cmocka_unit_test(what_cupti_told_is_known_though_others_were_told_of_since),
+		cmocka_unit_test(a_stop_is_no_time_that_the_dump_thread_had),
 	};
 	return cmocka_run_group_tests(tests, begin, end);
 }
