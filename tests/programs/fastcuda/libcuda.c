@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,15 +19,16 @@ result cuInit(unsigned flags);
 result cuMemAlloc_v2(uint64_t *address, size_t bytes);
 result cuMemFree_v2(uint64_t address);
 result cuMemAlloc(uint32_t *address, uint32_t bytes);
+/* For a signal handler that would leave a call: it must not while its thread may hold the lock. */
+bool fastcuda_is_locked(void);
 
-static atomic_flag lock = ATOMIC_FLAG_INIT;
+static atomic_bool lock;
 static uint32_t free_list[ADDRESSES];
 static uint32_t free_count, used_count;
 
 static void take_lock(void)
 {
-	for (unsigned tries = 1; atomic_flag_test_and_set_explicit(&lock, memory_order_acquire);
-	     tries++)
+	for (unsigned tries = 1; atomic_exchange_explicit(&lock, true, memory_order_acquire); tries++)
 		if (tries % 64)
 			__builtin_ia32_pause();
 		else
@@ -35,7 +37,12 @@ static void take_lock(void)
 
 static void drop_lock(void)
 {
-	atomic_flag_clear_explicit(&lock, memory_order_release);
+	atomic_store_explicit(&lock, false, memory_order_release);
+}
+
+bool fastcuda_is_locked(void)
+{
+	return atomic_load(&lock);
 }
 
 /* A child begins with the lock free, whoever held it in the parent. */
