@@ -140,10 +140,10 @@ void oom_print_head(struct text *out, const struct model *model, const struct de
 	struct verdict verdict;
 	add_title(out, model, defs, index, facts->ascii);
 	model_verdict(model, index, &verdict);
-	verdict_print_short(out, &verdict, &words);
+	verdict_print(out, &verdict, &words);
 	text_add_char(out, '\n');
 	add_figures(out, oom);
-	text_add(out, "\nWhat helps, and what was live then: ");
+	text_add(out, "\nWhat was live then: ");
 	text_add_escaped(out, report_path);
 	text_add_char(out, '\n');
 	add_snapshot(out, facts);

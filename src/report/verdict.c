@@ -39,7 +39,7 @@ static void add_answer(struct text *out, const struct verdict *verdict, const st
 	else
 		text_add(&line, ". ");
 	verdict_say(&line, verdict, words);
-	if (words->is_finding && is_short)
+	if (is_short)
 		add_remedy(&line, verdict);
 	layout_wrapped(out, &line, INDENT);
 }

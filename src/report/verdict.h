@@ -37,7 +37,7 @@ void verdict_heed_cure(struct verdict *, const struct verdict_cure *); /* NULL: 
 /* "  TOO BIG, certain. …", wrapped; then what speaks against it, what would help and by how much, and what would
  * not. */
 void verdict_print(struct text *, const struct verdict *, const struct verdict_words *);
-/* Its first two lines alone. */
+/* Of a finding, for a summary: its first paragraph, and what helps first. */
 void verdict_print_short(struct text *, const struct verdict *, const struct verdict_words *);
 
 /* "verdict", "kind", "confidence", "evidence_of_verdict", "counter_evidence", "advice", "not_advised",

@@ -131,6 +131,9 @@ def test_memtrace_run_replays_what_the_program_cannot(tmp_path):
     told = run([*command, CASES / "oom_scenes.py", "small"], env, cwd=tmp_path).stderr
     assert "out of memory (memtrace oom tells more):\n  replayed with a setting, it gets past this point" in told
     assert "PYTORCH_ALLOC_CONF=expandable_segments:True" in told
+    (text,) = tmp_path.glob("run.oom1.txt")
+    answer = text.read_text().partition("\n  asked")[0]
+    assert "what helps" in answer and answer in told  # with all of its advice
 
 
 def test_what_was_live_is_told_with_category_and_age(tmp_path):
