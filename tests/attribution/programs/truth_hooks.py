@@ -210,16 +210,16 @@ def is_outermost():
 
 def watched(original, kind):
     @functools.wraps(original)
-    def run(tensors, *arguments, **named):
+    def run(*arguments, **named):
         if not is_outermost():
-            return original(tensors, *arguments, **named)
-        find_leaves(tensors)
+            return original(*arguments, **named)
+        find_leaves(arguments[0] if arguments else named.get("outputs", named.get("tensors")))
         sample()
         here.backward = True
         begin = now()
         moments.append(["pre_bwd", begin])
         try:
-            result = original(tensors, *arguments, **named)
+            result = original(*arguments, **named)
         finally:
             here.backward = False
         end = now()
