@@ -275,12 +275,39 @@ uint32_t mark_step_class(const char *file, const char *function)
 	return is_step ? hash_function(file, function, 0) : 0;
 }
 
+static void add_mark(struct marks_walk *walk, enum mark mark)
+{
+	struct stack_marks *marks = &walk->marks;
+	if (!mark)
+		return;
+	marks->flags |= MARK_FLAG(mark);
+	if (!marks->context)
+		marks->context = (uint8_t)mark;
+	else if (marks->context == MARK_CLOSURE && !walk->beyond_closure && mark != MARK_CLOSURE)
+		walk->beyond_closure = (uint8_t)mark;
+}
+
+/* `self.forward(x)`: a module is run without being called. That of a Function runs where it is applied. */
+static void end_forward(struct marks_walk *walk, enum mark caller)
+{
+	if (walk->is_forward && caller != MARK_FUNCTION)
+		add_mark(walk, MARK_FORWARD);
+	walk->is_forward = false;
+}
+
+static bool is_method(const char *function, const char *name)
+{
+	const char *dot = strrchr(function, '.');
+	return dot && !strcmp(dot + 1, name);
+}
+
 void marks_walk_python(struct marks_walk *walk, const char *file, const char *function, uint32_t frame)
 {
 	struct stack_marks *marks = &walk->marks;
 	uint32_t flags = 0;
 	enum mark mark = mark_of_python(file, function, &flags);
 	bool is_torch = torch_path(file) != NULL;
+	end_forward(walk, mark);
 	if (!walk->count++)
 		marks->flags |= MARK_IS_PYTHON | (is_installed(file) ? MARK_LIBRARY : 0);
 	if (!marks->site && !is_torch)
@@ -300,18 +327,14 @@ void marks_walk_python(struct marks_walk *walk, const char *file, const char *fu
 	if (flags & MARK_OPTIMIZER_FILE && !marks->context && walk->has_user)
 		mark = MARK_CLOSURE;
 	marks->flags |= flags;
-	if (mark) {
-		marks->flags |= MARK_FLAG(mark);
-		if (!marks->context)
-			marks->context = (uint8_t)mark;
-		else if (marks->context == MARK_CLOSURE && !walk->beyond_closure && mark != MARK_CLOSURE)
-			walk->beyond_closure = (uint8_t)mark;
-	}
+	add_mark(walk, mark);
+	walk->is_forward = !is_torch && is_method(function, "forward");
 	walk->is_outermost_torch = is_torch; /* of the outermost frame so far */
 }
 
 void marks_walk_end(struct marks_walk *walk)
 {
+	end_forward(walk, MARK_USER);
 	if (walk->count && !walk->is_outermost_torch)
 		walk->marks.flags |= MARK_USER_BASE;
 	if (walk->marks.context == MARK_CLOSURE && !(walk->marks.flags & MARK_FLAG(MARK_OPTIMIZER)))

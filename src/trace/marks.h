@@ -22,7 +22,7 @@ enum mark {
 	MARK_COPY,
 	MARK_INIT,
 	MARK_LOAD,          /* torch.load */
-	MARK_FORWARD,       /* Module.__call__ */
+	MARK_FORWARD,       /* Module.__call__; forward of the program's, if no autograd.Function calls it */
 	MARK_DDP_INIT,
 	MARK_COMMUNICATION, /* FSDP */
 	MARK_USER_INIT,     /* __init__ of the program's classes */
@@ -87,6 +87,7 @@ void marks_of_stack(const struct defs *, uint32_t stack, struct stack_marks *);
 struct marks_walk {
 	struct stack_marks marks;
 	bool has_user, is_outermost_torch, is_site_next;
+	bool is_forward; /* the last frame is a method of the program's named "forward" */
 	uint32_t count;
 	uint32_t step_class; /* of the outermost step so far */
 	uint8_t beyond_closure; /* enum mark: what the context is if no optimizer called that */

@@ -339,6 +339,32 @@ static void frames_are_known_by_the_end_of_their_path(void **state)
 	check_mark("/a/torch/nn/utils/prune.py", "BasePruningMethod.apply_mask", MARK_USER);
 }
 
+static struct stack_marks walked(const char *const (*frames)[2])
+{
+	struct marks_walk walk = {0};
+	for (; (*frames)[0]; frames++)
+		marks_walk_python(&walk, (*frames)[0], (*frames)[1], 1);
+	marks_walk_end(&walk);
+	return walk.marks;
+}
+
+static void a_module_may_be_run_without_being_called(void **state)
+{
+	static const char *const by_hand[][2] = {{"/me/net.py", "Layer.forward"}, {"/me/net.py", "Layer.fit"}, {0}};
+	static const char *const outermost[][2] = {{"/me/net.py", "Layer.forward"}, {0}};
+	static const char *const of_function[][2] = {{"/me/op.py", "Square.forward"},
+						     {"/x/torch/autograd/function.py", "Function.apply"},
+						     {"/me/op.py", "main"},
+						     {0}};
+	static const char *const no_method[][2] = {{"/me/net.py", "forward"}, {"/me/net.py", "main"}, {0}};
+	(void)state;
+	assert_int_equal(walked(by_hand).context, MARK_FORWARD);
+	assert_int_equal(walked(outermost).context, MARK_FORWARD);
+	assert_int_equal(walked(of_function).context, MARK_FUNCTION);
+	assert_false(walked(of_function).flags & MARK_FLAG(MARK_FORWARD));
+	assert_int_equal(walked(no_method).context, MARK_USER);
+}
+
 static void operators_are_known_by_their_mangled_names(void **state)
 {
 	(void)state;
@@ -391,6 +417,7 @@ int main(void)
 		cmocka_unit_test(what_a_whole_graph_keeps_is_no_input),
 		cmocka_unit_test(without_training_what_is_made_of_zeros_is_a_cache),
 		cmocka_unit_test(frames_are_known_by_the_end_of_their_path),
+		cmocka_unit_test(a_module_may_be_run_without_being_called),
 		cmocka_unit_test(operators_are_known_by_their_mangled_names),
 		cmocka_unit_test(many_weights_cost_a_short_call_nothing),
 	};
