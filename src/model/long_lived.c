@@ -288,11 +288,15 @@ static void keep_store(struct model *m, struct block *block)
 	list_remove(block);
 }
 
-/* A state by hand; where a class of PyTorch's steps, that has its state made in its own files. */
-static bool may_be_state(struct model *m, const struct loop *loop, const struct block *block)
+/* A state by hand; where a class of PyTorch's steps, that has its state made in its own files, or by a class of the
+ * program's that steps around it (Lookahead). */
+static bool may_be_state(struct model *m, const struct loop *loop, const struct block *block,
+			 const struct size_entry *size)
 {
-	return block->facts.is_zeros &&
-	       (!loop->steps || attribution_marks(m, block->stack)->flags & MARK_OPTIMIZER_FILE);
+	uint32_t flags = attribution_marks(m, block->stack)->flags;
+	bool is_plain = !loop->steps || flags & MARK_OPTIMIZER_FILE;
+	return block->facts.is_zeros && size->parameters > 0 &&
+	       ((is_plain && !size->states) || flags & MARK_STEP_METHOD);
 }
 
 static void settle_as_store(struct model *m, struct block *block)
@@ -335,7 +339,7 @@ void kept_age(struct model *m, struct loop *loop, struct block *block, bool afte
 		return;
 	if (lacks_parameter(size) && !facts->is_zeros && !facts->is_clone && is_old_enough(loop, facts, age))
 		become_parameter(m, block);
-	else if (may_be_state(m, loop, block) && size->parameters > 0 && !size->states)
+	else if (may_be_state(m, loop, block, size))
 		block_settle_as(m, block, LABEL_STATE);
 	else if (is_in_whole_graph(loop, block, age))
 		join_graph(m, block);

@@ -326,7 +326,7 @@ void marks_walk_python(struct marks_walk *walk, const char *file, const char *fu
 	/* The program's code called by an optimizer. */
 	if (flags & MARK_OPTIMIZER_FILE && !marks->context && walk->has_user)
 		mark = MARK_CLOSURE;
-	marks->flags |= flags;
+	marks->flags |= flags | (!is_torch && is_method(function, "step") ? MARK_STEP_METHOD : 0);
 	add_mark(walk, mark);
 	walk->is_forward = !is_torch && is_method(function, "forward");
 	walk->is_outermost_torch = is_torch; /* of the outermost frame so far */

@@ -42,6 +42,7 @@ enum mark {
 #define MARK_IS_PYTHON    MARK_FLAG(MARK_COUNT + 7) /* there are Python frames */
 #define MARK_AUTOCAST_END MARK_FLAG(MARK_COUNT + 8) /* an autocast region is being left */
 #define MARK_TRANSFORM    MARK_FLAG(MARK_COUNT + 9) /* inside a transform of torch.func */
+#define MARK_STEP_METHOD  MARK_FLAG(MARK_COUNT + 10) /* inside a method of the program's named "step" */
 
 /* Of native frames. */
 #define MARK_WORKSPACE    (1u << 0)

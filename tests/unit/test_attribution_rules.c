@@ -421,6 +421,21 @@ static void what_is_made_from_nothing_when_training_has_begun_is_no_data(void **
 	}
 }
 
+static void what_a_class_makes_of_zeros_as_it_steps_is_its_state(void **state)
+{
+	struct scene s;
+	(void)state;
+	for (unsigned steps = 0; steps < 2; steps++) {
+		begin(&s);
+		train_once(&s, true);
+		block(&s, 2 * AT, 4 * MIB, steps ? T_SLOW : T_STORE);
+		for (unsigned i = 0; i < 5; i++)
+			train_once(&s, false);
+		model_finish(s.m);
+		check_at_peak(&s, MODEL_OPTIMIZER_STATE, (steps ? 12 : 8) * MIB);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +455,7 @@ int main(void)
 		cmocka_unit_test(what_an_open_pass_has_made_is_a_row_of_its_own),
 		cmocka_unit_test(what_gradients_are_differentiated_with_is_of_a_graph),
 		cmocka_unit_test(what_is_made_from_nothing_when_training_has_begun_is_no_data),
+		cmocka_unit_test(what_a_class_makes_of_zeros_as_it_steps_is_its_state),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

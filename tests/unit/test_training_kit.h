@@ -29,6 +29,7 @@ enum { /* stacks, by what the thread is doing */
        T_CLONE,
        T_STORE,
        T_DRAW,
+       T_SLOW, /* zeros, made by a class that steps */
        T_END
 };
 enum { N_CLONE = 1, N_ZEROS, N_RANDINT, N_STACK };
@@ -50,6 +51,7 @@ enum { /* frames */
        F_RENEW,
        F_ADAM,
        F_SGD,
+       F_SLOW,
        F_END
 };
 
@@ -69,6 +71,7 @@ static const struct known_frame {
 	[F_RENEW] = {"/home/me/train.py", "renew"},
 	[F_ADAM] = {"/x/torch/optim/adam.py", "Adam.step"},
 	[F_SGD] = {"/x/torch/optim/sgd.py", "SGD.step"},
+	[F_SLOW] = {"/home/me/lookahead.py", "Lookahead.step"},
 };
 
 static const struct known_stack {
@@ -84,6 +87,7 @@ static const struct known_stack {
 	[T_SGD] = {{F_SGD, F_STEP, F_BATCH}, 0}, [T_CLONE] = {{F_BATCH}, N_CLONE},
 	[T_CALL] = {{F_CALL, F_VIEW}, 0},     [T_STACK] = {{F_BATCH}, N_STACK},
 	[T_STORE] = {{F_BATCH}, N_ZEROS},     [T_DRAW] = {{F_BATCH}, N_RANDINT},
+	[T_SLOW] = {{F_SLOW}, N_ZEROS},
 };
 
 /* Returns the first string that is free. */
