@@ -77,6 +77,9 @@ static void settle_row(struct model *m, struct loop *loop)
 static void settle_unused(struct model *m, struct block *block)
 {
 	struct call *call = block->facts.call;
+	if (block->facts.is_no_grad && is_of_ended_call(m, block) && !block_age(m, block) &&
+	    label_meaning(block->facts.label, true).is_provisional)
+		block_settle_as(m, block, LABEL_NO_GRAD);
 	if (!call || call->is_used || block_age(m, block) || m->devices[block->slot]->is_unwinding)
 		return;
 	tombstones_settle(m, &call->tombstones, LABEL_DROPPED);
