@@ -20,6 +20,12 @@ static uint32_t node_of(const struct situation *at, const struct def_stack *stac
 	return found;
 }
 
+/* Of text that a notebook or exec() compiles, whose name may be another each time: <ipython-input-7-...>, <string>. */
+static bool is_of_text(const struct def_python_frame *frame)
+{
+	return frame && (frame->file[0] == '<' || strstr(frame->file, "/ipython-input-"));
+}
+
 /* The Python frames of a stack; without any, the node of the graph, or the stack. A line has several stacks in the
  * course of a run: the interpreter adapts to what the line does, and its native frames with it; a node takes other
  * ways through the allocator. */
@@ -28,8 +34,10 @@ uint64_t verdict_place(const struct situation *at, uint32_t id)
 	const struct def_stack *stack = defs_stack(at->m->defs, id);
 	uint32_t node = stack && !stack->python_count ? node_of(at, stack) : 0;
 	uint64_t place = stack && stack->python_count ? 0x9E3779B97F4A7C15u : node ? (uint64_t)node << 32 : id;
-	for (uint32_t i = 0; stack && i < stack->python_count; i++)
-		place = (place ^ stack->python[i]) * 0x100000001B3u;
+	for (uint32_t i = 0; stack && i < stack->python_count; i++) {
+		const struct def_python_frame *frame = defs_python_frame(at->m->defs, stack->python[i]);
+		place = (place ^ (is_of_text(frame) ? (uint32_t)frame->line : stack->python[i])) * 0x100000001B3u;
+	}
 	return place;
 }
 
