@@ -149,6 +149,7 @@ struct verdict_evidence {
 	struct model_categories categories;
 	uint64_t pass_bytes;   /* of these, what a pass that goes on has made, not decided yet: its graph, most likely */
 	uint64_t batch_bytes;  /* of these, what is made anew for each batch; set where it is too much */
+	uint64_t training_bytes; /* what parameters, gradients and Adam's state take, before a first step, if that is more than there is; else 0 */
 	uint64_t held_bytes; /* of these, what a try that ran out before has left */
 	uint64_t next_bytes; /* what the step after the first one of an optimizer needs, if that is more than there is; else 0 */
 	uint64_t step_most_bytes; /* the peak of the steps before, where this one is far above it; else 0 */

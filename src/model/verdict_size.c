@@ -157,6 +157,16 @@ static enum verdict_kind phase_of_oom(const struct situation *at)
 	return VERDICT_KIND_NONE;
 }
 
+/* Of parameters alone, gradients and two moments of Adam, which have their size: whatever the batch, that is the least. */
+static uint64_t training_bytes(const struct situation *at)
+{
+	const struct verdict_evidence *evidence = &at->verdict->evidence;
+	const uint64_t *bytes = evidence->categories.bytes;
+	bool has_begun = evidence->steps || bytes[MODEL_GRADIENTS] || bytes[MODEL_OPTIMIZER_STATE];
+	uint64_t least = 4 * bytes[MODEL_PARAMETERS];
+	return !has_begun && least > verdict_usable_bytes(evidence) ? least : 0;
+}
+
 /* ---------- the judgement ---------- */
 
 /* Several steps made do with less than half of what this one has and asks for, and the batch makes the difference. */
@@ -199,6 +209,7 @@ void judge_size(struct situation *at)
 	} else {
 		verdict->cause = VERDICT_TOO_BIG;
 		evidence->bytes = needed;
+		evidence->training_bytes = training_bytes(at);
 	}
 	verdict->is_certain = is_static || evidence->idle_bytes < evidence->missing_bytes;
 	find_held(at);

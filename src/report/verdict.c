@@ -235,6 +235,7 @@ static void add_numbers(struct json *json, const struct verdict *verdict, const 
 	add_holes(json, evidence->holes_bytes);
 	add_growth(json, evidence);
 	json_known(json, "held_by_exception_bytes", evidence->held_bytes, evidence->held_bytes);
+	json_known(json, "training_bytes", evidence->training_bytes, evidence->training_bytes);
 	json_known(json, "steps_before_bytes", evidence->step_most_bytes, evidence->step_most_bytes);
 	json_unsigned(json, "steps", evidence->steps);
 	json_unsigned(json, "retries", evidence->retries);

@@ -123,6 +123,18 @@ static void say_own(struct text *out, const struct verdict_evidence *evidence, c
 		text_add(out, " Who has the rest is not known.");
 }
 
+static void say_training(struct text *out, const struct verdict_evidence *evidence)
+{
+	text_add(out, " Nothing has trained yet: if it is to, ");
+	if (!evidence->training_bytes) {
+		text_add(out, "the rest of this pass, gradients and the optimizer's state come on top.");
+		return;
+	}
+	words_add_number(out, "all parameters with gradients and Adam's state take ", evidence->training_bytes);
+	text_add(out, ", whatever the batch: only fewer trained parameters (LoRA), weights of two bytes, a smaller state or "
+		      "offloading to the CPU (FSDP, ZeRO-3) can make that fit.");
+}
+
 void verdict_say_too_big(struct text *out, const struct verdict *verdict, const struct verdict_words *words)
 {
 	const uint64_t *bytes = verdict->evidence.categories.bytes;
@@ -132,8 +144,7 @@ void verdict_say_too_big(struct text *out, const struct verdict *verdict, const 
 	}
 	say_composition(out, verdict);
 	if (!verdict->evidence.steps && bytes[MODEL_PARAMETERS] && !bytes[MODEL_GRADIENTS])
-		text_add(out, " Nothing has trained yet: if it is to, the rest of this pass, gradients and the optimizer's "
-			      "state come on top.");
+		say_training(out, &verdict->evidence);
 	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
 		words_add_number(out, " With the optimizer's state they need ", verdict->evidence.bytes);
 	if (verdict->evidence.bytes > verdict->evidence.live_bytes)
