@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def rank_main(rank, world, kind):
-    os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=str(20000 + os.getppid() % 20000), RANK=str(rank))
+    os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=str(20000 + os.getppid() % 12000), RANK=str(rank))
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", rank=rank, world_size=world)
     model = nn.Sequential(*[nn.Linear(2000, 2000).to(rank) for _ in range(20)])

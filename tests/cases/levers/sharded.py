@@ -15,7 +15,7 @@ def start_ranks():
     shared = {
         "WORLD_SIZE": str(RANKS),
         "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(20000 + os.getpid() % 20000),
+        "MASTER_PORT": str(20000 + os.getpid() % 12000),
     }
     ranks = [
         subprocess.Popen(
