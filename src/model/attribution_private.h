@@ -19,7 +19,6 @@
 #define PARAMETER_SITES	8
 #define STORE_SITES	8
 #define GROWTHS		8
-#define MADE_AT		256
 #define PLACES_SEEN	256
 #define PLACES_TRIED	8
 
@@ -340,11 +339,6 @@ struct attribution {
 		uint32_t line; /* hash */
 		uint64_t bytes, by; /* the last one, and how much larger than the one before */
 	} growths[GROWTHS]; /* what lines of the program replace with something larger: by hash */
-	struct made_at {
-		uint32_t site, calls; /* of its loop then */
-		uint32_t kept; /* calls when what came of an earlier one was let go, 0: nothing */
-		uint8_t loop;
-	} made_at[MADE_AT]; /* in which call frames of the program have last made something outside backward: by hash */
 	uint32_t entered[MARKS_PLACES]; /* the functions that the last event was in, innermost first */
 	struct known_marks {
 		struct stack_marks marks;

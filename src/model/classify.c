@@ -255,14 +255,6 @@ static void describe(struct model *m, struct block *block, const struct event *e
 	};
 }
 
-static void note_made(struct model *m, const struct block *block, const struct loop *loop)
-{
-	uint32_t site = attribution_marks(m, block->stack)->site;
-	struct made_at *made = &m->attribution->made_at[site % MADE_AT];
-	bool is_same = made->site == site && made->loop == block->facts.loop;
-	*made = (struct made_at){site, loop->calls, is_same ? made->kept : 0, block->facts.loop};
-}
-
 void classify_alloc(struct model *m, struct block *block, const struct event *e,
 		    const struct moment_facts *facts)
 {
@@ -276,8 +268,6 @@ void classify_alloc(struct model *m, struct block *block, const struct event *e,
 		size_add_parameter(m, block_asked(block), 1);
 	block->facts.is_in_pass = verdict.kind == KIND_FORWARD && verdict.label == LABEL_FORWARD;
 	facts->loop->young_count += block->facts.is_in_pass;
-	if (verdict.kind == KIND_FORWARD)
-		note_made(m, block, facts->loop);
 	if (verdict.kind == KIND_RECOMPUTED)
 		facts->loop->recomputed = e->sequence;
 	if (verdict.kind == KIND_LOADED)

@@ -14,30 +14,12 @@ static bool has_outlived_line(const struct model *m, const struct block *block, 
 	return seen->function == place->function && seen->line == place->line && seen->since > block->facts.born;
 }
 
-/* A call came since, and the line that made it has made more in that: the program kept it for the call. Then what was
- * made there in its stead is kept too, though no other call comes. */
-static bool is_kept_between(struct model *m, const struct block *block, const struct loop *loop)
-{
-	const struct block_facts *own = &block->facts;
-	uint32_t site = attribution_marks(m, block->stack)->site;
-	struct made_at *made = &m->attribution->made_at[site % MADE_AT];
-	if (own->call || !site || made->site != site || made->loop != own->loop)
-		return false;
-	if (made->calls > own->calls && loop->calls - own->calls >= 2) {
-		made->kept = loop->calls;
-		return true;
-	}
-	return loop->calls > own->calls && made->kept == own->calls + 1;
-}
-
-static enum label freed_young(struct model *m, const struct block *block, const struct loop *loop,
+static enum label freed_young(const struct model *m, const struct block *block, const struct loop *loop,
 			      const struct moment_facts *facts)
 {
 	const struct block_facts *own = &block->facts;
 	bool is_of_no_graph = own->is_no_grad || (own->context == MARK_FORWARD && !own->call);
 	if (is_of_no_graph && m->attribution->has_trained && loop->calls - own->calls >= 4)
-		return LABEL_NO_GRAD;
-	if (is_kept_between(m, block, loop))
 		return LABEL_NO_GRAD;
 	if (own->label == LABEL_COPY && loop->calls > own->calls)
 		return LABEL_COPY;

@@ -9,7 +9,7 @@
 #include "model/owner_name.h"
 #include "model/save_private.h"
 
-#define STATE_VERSION 31
+#define STATE_VERSION 30
 #define STATE_END     0x5a
 
 bool save_has_item(struct archive *a, bool has_item)

@@ -142,14 +142,6 @@ static const struct field growth_fields[] = {
 	FIELD_END,
 };
 
-static const struct field made_at_fields[] = {
-	FIELD(struct made_at, site),
-	FIELD(struct made_at, calls),
-	FIELD(struct made_at, kept),
-	FIELD_BELOW(struct made_at, loop, LOOPS_MAX),
-	FIELD_END,
-};
-
 static const struct field size_fields[] = {
 	FIELD(struct size_entry, bytes),
 	FIELD(struct size_entry, parameters),
@@ -180,10 +172,9 @@ SAVED_SIZE(stepper, 40);
 SAVED_SIZE(step_moment, 264);
 SAVED_SIZE(step_record, 896);
 SAVED_SIZE(loop, 848);
-SAVED_SIZE(attribution, 15480);
+SAVED_SIZE(attribution, 11384);
 SAVED_SIZE(place_seen, 16);
 SAVED_SIZE(growth, 24);
-SAVED_SIZE(made_at, 16);
 SAVED_SIZE(size_entry, 88);
 SAVED_SIZE(element_units, 24);
 
@@ -222,8 +213,6 @@ void save_attribution(struct model *m, struct archive *a)
 		archive_fields(a, &m->attribution->places[i], place_fields);
 	for (unsigned i = 0; i < GROWTHS; i++)
 		archive_fields(a, &m->attribution->growths[i], growth_fields);
-	for (unsigned i = 0; i < MADE_AT; i++)
-		archive_fields(a, &m->attribution->made_at[i], made_at_fields);
 	for (unsigned i = 0; i < LOOPS_MAX; i++) {
 		archive_fields(a, &m->attribution->loops[i], loop_fields);
 		save_open_records(m, a, &m->attribution->loops[i]);

@@ -457,23 +457,6 @@ static void a_set_of_weights_that_one_line_computes_is_no_data(void **state)
 	check_at_peak(&s, MODEL_OTHER, 0);
 }
 
-/* Such as a cache: each call makes a larger one, and the one before goes. */
-static void what_a_call_is_given_from_the_one_before_is_kept(void **state)
-{
-	struct scene s;
-	(void)state;
-	begin(&s);
-	train_once(&s, true);
-	on(&s, MAIN);
-	for (unsigned i = 0; i < 4; i++) {
-		block(&s, (uint64_t)(20 + i) * 100 * MIB, (64 + i) * MIB, T_CALL);
-		if (i)
-			take_back(&s, (uint64_t)(19 + i) * 100 * MIB, T_DATA);
-	}
-	take_back(&s, 2300 * MIB, T_DATA);
-	check_at_peak(&s, MODEL_OTHER, 133 * MIB);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,7 +478,6 @@ int main(void)
 		cmocka_unit_test(what_is_made_from_nothing_when_training_has_begun_is_no_data),
 		cmocka_unit_test(what_a_class_makes_of_zeros_as_it_steps_is_its_state),
 		cmocka_unit_test(a_set_of_weights_that_one_line_computes_is_no_data),
-		cmocka_unit_test(what_a_call_is_given_from_the_one_before_is_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
