@@ -3,7 +3,6 @@
  * long_lived.c. */
 #include "model/model_private.h"
 
-#define WEIGHTS_LEAST 4 /* blocks of the sizes of parameters, that one line makes */
 #define FEW_OF 6 /* one of so many blocks is left, at most: no graph holds them */
 
 /* ---------- a call of a module ---------- */
@@ -183,48 +182,12 @@ static void settle_datum(struct model *m, struct loop *loop, struct block *block
 	relabel(m, block, label);
 }
 
-/* The blocks from this one on that one line has made, all of the sizes of parameters, not all of one: the last of them;
- * NULL: they are not so. */
-static struct block *end_of_weights(struct model *m, struct block *first)
-{
-	uint32_t site = attribution_marks(m, first->stack)->site, count = 0;
-	bool differ = false;
-	struct block *last = NULL;
-	for (struct block *block = first; block && attribution_marks(m, block->stack)->site == site;
-	     block = block->facts.next) {
-		if (!model_parameters_of_size(m, block_asked(block)))
-			return NULL;
-		differ |= block_asked(block) != block_asked(first);
-		last = block;
-		count++;
-	}
-	return site && differ && count >= WEIGHTS_LEAST ? last : NULL;
-}
-
-/* `{name: a * one[name] + b * other[name] for name in …}`: weights, not data. */
-static bool settle_weights(struct model *m, struct loop *loop)
-{
-	struct block *block, *last = end_of_weights(m, loop->data.first);
-	if (!last)
-		return false;
-	do {
-		block = list_pop(&loop->data);
-		block->facts.kind = KIND_FORWARD;
-		block->facts.is_clone = true;
-		relabel(m, block, LABEL_COPY);
-		list_push(&loop->clones, block);
-	} while (block != last);
-	return true;
-}
-
 /* What the program has made since the last step and still has: its data. */
 void settle_data(struct model *m, struct loop *loop, const struct stack_marks *of_call)
 {
 	struct block *block;
 	loop->window_is_open = false;
 	while ((block = loop->data.first)) {
-		if (settle_weights(m, loop))
-			continue;
 		block->facts.is_argument = is_argument(m, block, of_call);
 		settle_datum(m, loop, block);
 	}

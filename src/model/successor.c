@@ -60,13 +60,6 @@ static bool is_moment(struct model *m, const struct block *block, const struct b
 	       attribution_marks(m, block->stack)->places[0].line == attribution_marks(m, heir->stack)->places[0].line;
 }
 
-/* `w = parameter.clone(); w = normalize(w)` */
-static bool is_copy_again(const struct block *block, const struct block *heir)
-{
-	return block->facts.label == LABEL_COPY && heir->facts.label == LABEL_USER &&
-	       block_asked(heir) == block_asked(block);
-}
-
 void successor_settle(struct model *m, struct block *block, const struct moment_facts *facts)
 {
 	struct block *heir = successor_of(m, block, facts);
@@ -75,9 +68,6 @@ void successor_settle(struct model *m, struct block *block, const struct moment_
 	if (heir && block->facts.label == LABEL_STATE) {
 		size_get(m, block_asked(heir))->states++;
 		settle_as(m, heir, KIND_STATE, LABEL_STATE);
-	} else if (heir && is_copy_again(block, heir)) {
-		settle_as(m, heir, KIND_FORWARD, LABEL_COPY);
-		heir->facts.is_clone = true;
 	} else if (heir && has_grown(m, block, heir)) {
 		settle_as(m, heir, KIND_NONE, LABEL_KEPT);
 		settle_as(m, block, KIND_NONE, LABEL_KEPT);

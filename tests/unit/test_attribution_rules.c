@@ -436,27 +436,6 @@ static void what_a_class_makes_of_zeros_as_it_steps_is_its_state(void **state)
 	}
 }
 
-static void renew(struct scene *s, unsigned parameters)
-{
-	begin(s);
-	train_once(s, true);
-	for (unsigned i = 0; i < parameters; i++)
-		block(s, (uint64_t)(20 + i) * 100 * MIB, (16 + i) * MIB, T_INIT);
-	for (unsigned i = 0; i < parameters; i++)
-		block(s, (uint64_t)(30 + i) * 100 * MIB, (16 + i) * MIB, T_RENEW);
-	train_once(s, false);
-}
-
-static void a_set_of_weights_that_one_line_computes_is_no_data(void **state)
-{
-	struct scene s;
-	(void)state;
-	renew(&s, 4);
-	check_at_peak(&s, MODEL_OTHER, 70 * MIB);
-	renew(&s, 3); /* a few tensors may have the sizes of weights by chance */
-	check_at_peak(&s, MODEL_OTHER, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,7 +456,6 @@ int main(void)
 		cmocka_unit_test(what_gradients_are_differentiated_with_is_of_a_graph),
 		cmocka_unit_test(what_is_made_from_nothing_when_training_has_begun_is_no_data),
 		cmocka_unit_test(what_a_class_makes_of_zeros_as_it_steps_is_its_state),
-		cmocka_unit_test(a_set_of_weights_that_one_line_computes_is_no_data),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
