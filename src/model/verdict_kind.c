@@ -112,6 +112,10 @@ static void advise_graph(struct situation *at, const struct families *all, bool 
 void survivors_advise(struct situation *at, const struct families *all, bool by_step)
 {
 	struct verdict *verdict = at->verdict;
+	if (is_in_function(at, all->largest->stack)) { /* its ctx may be what holds it: a cycle */
+		verdict->is_certain = false;
+		verdict_add_action(verdict, ADVICE_SAVE_FOR_BACKWARD, false, 0);
+	}
 	if (verdict->kind == VERDICT_KIND_GRAPH)
 		advise_graph(at, all, by_step);
 	if (verdict->kind == VERDICT_KIND_LIST)
@@ -121,9 +125,5 @@ void survivors_advise(struct situation *at, const struct families *all, bool by_
 	if (verdict->kind == VERDICT_KIND_PER_THREAD) { /* which have ended is not known */
 		verdict->is_certain = false;
 		verdict_add_action(verdict, ADVICE_CLEAR_LIST, false, 0);
-	}
-	if (is_in_function(at, all->largest->stack)) { /* its ctx may be what holds it: a cycle */
-		verdict->is_certain = false;
-		verdict_add_action(verdict, ADVICE_SAVE_FOR_BACKWARD, false, 0);
 	}
 }
