@@ -7,7 +7,6 @@
 #define WORTH_SHIFT 4 /* what lowers the peak by less than a 16th is no problem */
 #define STEPS_LEAST 3
 
-
 struct blamed { /* of what was live at the peak */
 	uint64_t bytes, count; /* of blocks that are no statistics */
 	uint64_t places;       /* stacks that made such */

@@ -112,8 +112,10 @@ static void complete_block_free(struct model *model, struct event *ev)
 }
 
 /* From when this thread met it: on a busy machine that may be long after it happened. */
-static uint64_t oom_waited_ns(struct dump *dump, uint64_t now_ns)
+static uint64_t oom_waited_ns(struct session *session)
 {
+	struct dump *dump = &session->dump;
+	uint64_t now_ns = session_now(session);
 	if (dump->ooms_met == dump->ooms_reported) {
 		dump->ooms_met++;
 		dump->oom_met_ns = now_ns;
@@ -122,18 +124,17 @@ static uint64_t oom_waited_ns(struct dump *dump, uint64_t now_ns)
 }
 
 /* Of a program that runs out soon after its start it is not known yet what others have on the card: a reading tells. */
-static bool is_worth_waiting(struct session *session, const struct model_oom *oom, uint64_t now_ns)
+static bool is_worth_waiting(struct session *session, const struct model_oom *oom)
 {
-	return oom_waited_ns(&session->dump, now_ns) < OOM_WAIT_NS && !oom->untracked_known &&
+	return oom_waited_ns(session) < OOM_WAIT_NS && !oom->untracked_known &&
 	       readings_will_tell(&session->dump.readings, oom->device);
 }
 
 static void report_ooms(struct session *session)
 {
 	struct dump *dump = &session->dump;
-	uint64_t now_ns = session_now(session);
 	while (model_oom_count(dump->model) > dump->ooms_reported &&
-	       !is_worth_waiting(session, model_oom(dump->model, dump->ooms_reported), now_ns))
+	       !is_worth_waiting(session, model_oom(dump->model, dump->ooms_reported)))
 		notes_report_oom(session, dump->ooms_reported++);
 }
 
@@ -218,13 +219,6 @@ static unsigned drain(struct session *session, bool is_last)
 	return total;
 }
 
-/* What a sleep counts: at most its own length, for the process may have been stopped. */
-static uint64_t slept_ns(struct session *session, uint64_t begun_ns, uint64_t most_ns)
-{
-	uint64_t passed_ns = session_now(session) - begun_ns;
-	return passed_ns < most_ns ? passed_ns : most_ns;
-}
-
 bool dump_is_waited_for(struct patience *patience)
 {
 	struct session *session = patience->session;
@@ -249,9 +243,9 @@ bool dump_is_waited_for(struct patience *patience)
 	const struct timespec moment = { .tv_nsec = (long)patience->step_ns };
 	int cancel_state;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* nanosleep is a place to be cancelled at */
-	uint64_t begun_ns = session_now(session);
+	uint64_t begun_ns = monotonic_ns();
 	nanosleep(&moment, NULL);
-	patience->waited_ns += slept_ns(session, begun_ns, patience->step_ns);
+	patience->waited_ns += slept_ns(begun_ns, patience->step_ns);
 	pthread_setcancelstate(cancel_state, NULL);
 	return true;
 }
@@ -261,13 +255,13 @@ bool dump_is_waited_for(struct patience *patience)
 static uint64_t rest(struct session *session, uint64_t ns)
 {
 	struct dump *dump = &session->dump;
-	uint64_t begun_ns = session_now(session);
+	uint64_t begun_ns = monotonic_ns();
 	uint32_t wakes = __atomic_load_n(&dump->wakes, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&dump->sleeping, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&dump->stop, __ATOMIC_SEQ_CST))
 		futex_wait(&dump->wakes, wakes, ns);
 	__atomic_store_n(&dump->sleeping, 0, __ATOMIC_SEQ_CST);
-	dump->hole_ns += slept_ns(session, begun_ns, ns); /* for an unpublished ticket, if there is one */
+	dump->hole_ns += slept_ns(begun_ns, ns); /* for an unpublished ticket, if there is one */
 	return ns * 2 > SLEEP_MAX_NS ? SLEEP_MAX_NS : ns * 2;
 }
 
@@ -337,9 +331,9 @@ static void await_stop(struct session *session)
 	struct dump *dump = &session->dump;
 	uint64_t waited_ns = 0, unmoved_ns = 0, seen = 0;
 	while (!__atomic_load_n(&dump->stopped, __ATOMIC_SEQ_CST) && unmoved_ns < STOP_WAIT_NS && waited_ns < STOP_MOST_NS) {
-		uint64_t begun_ns = session_now(session);
+		uint64_t begun_ns = monotonic_ns();
 		futex_wait(&dump->stopped, 0, SLEEP_MAX_NS);
-		uint64_t ns = slept_ns(session, begun_ns, SLEEP_MAX_NS);
+		uint64_t ns = slept_ns(begun_ns, SLEEP_MAX_NS);
 		uint64_t consumed = __atomic_load_n(&session->writer.live->consumed, __ATOMIC_ACQUIRE);
 		waited_ns += ns;
 		unmoved_ns = consumed == seen ? unmoved_ns + ns : 0;

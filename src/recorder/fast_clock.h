@@ -30,6 +30,13 @@ static inline uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* What a sleep counts that began at `begun_ns`: at most its own length, for the process may have been stopped. */
+static inline uint64_t slept_ns(uint64_t begun_ns, uint64_t most_ns)
+{
+	uint64_t passed_ns = monotonic_ns() - begun_ns;
+	return passed_ns < most_ns ? passed_ns : most_ns;
+}
+
 /* False: not known, or being changed at this moment. Never waits. */
 static inline bool fast_clock_convert(const struct fast_clock *clock, uint64_t ticks, uint64_t *ns)
 {

@@ -223,8 +223,7 @@ static void wait_for_start(struct anchor *anchor)
 	while (__atomic_load_n(&anchor->state, __ATOMIC_ACQUIRE) == ANCHOR_STARTING && waited_ns < START_WAIT_NS) {
 		uint64_t begun_ns = monotonic_ns();
 		syscall(SYS_futex, &anchor->state, FUTEX_WAIT_PRIVATE, ANCHOR_STARTING, &look, NULL, 0);
-		uint64_t passed_ns = monotonic_ns() - begun_ns;
-		waited_ns += passed_ns < START_LOOK_NS ? passed_ns : START_LOOK_NS;
+		waited_ns += slept_ns(begun_ns, START_LOOK_NS);
 	}
 	uint32_t state = ANCHOR_STARTING;
 	if (__atomic_compare_exchange_n(&anchor->state, &state, ANCHOR_OFF, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

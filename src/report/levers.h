@@ -31,9 +31,9 @@ struct levers {
 /* After model_finish(). No rows for a program that does not train. */
 void levers_find(struct levers *, const struct model *, const struct defs *, const struct model_device *);
 
-/* At most `limit` rows with what each saves, and a line with those that would not help; nothing if there
- * is nothing to say. */
-void levers_print(struct text *, const struct levers *, size_t limit); /* at most so many rows; says how many more there are */
+/* At most `limit` rows with what each saves, how many more there are, and a line with those that would not help;
+ * nothing if there is nothing to say. */
+void levers_print(struct text *, const struct levers *, size_t limit);
 const char *levers_next(const struct levers *, bool are_shown); /* the verb that tells more of them (NULL: of none) */
 
 #endif
